@@ -190,8 +190,13 @@ def _shown_tables(instance: dg.DagsterInstance, names: Names, database: str) -> 
         return set(map(partition_name, instance.get_dynamic_partitions(str(names.table_partitions(database).name))))
     keys = instance.get_asset_keys(prefix=names.table(database, "", "load").path[:2])
     replicas = [key for key in keys if len(key.path) == _OF_A_TABLE and not key.path[2].endswith(("__source", "__dump"))]
-    shown = {Names.hive_table(key): _data_version(instance, key) for key in replicas}
-    return {table for (own, table), version in shown.items() if own == database and version and not version.startswith(DROPPED)}
+    shown = {Names.hive_table(key): _last(instance, key) for key in replicas}
+    return {table for (own, table), last in shown.items() if own == database and last and not _is_drop(last)}
+
+
+def _is_drop(made: dg.AssetMaterialization) -> bool:
+    """Whether an asset's entry is the drop of its table; of a dropped partition there is such an entry, too."""
+    return made.partition is None and (made.tags or {}).get(DATA_VERSION_TAG, "").startswith(DROPPED)
 
 
 def _tables(instance: dg.DagsterInstance, run_id: str) -> Iterator[Entry]:
@@ -279,10 +284,16 @@ def _newest(thing: Table | Partition, commit: Commit | None) -> int:
     return max(object_id(thing), commit.evid if commit else -1)
 
 
-def _data_version(instance: dg.DagsterInstance, key: dg.AssetKey) -> str | None:
-    """The data version that Dagster shows of an asset; None without one."""
+def _last(instance: dg.DagsterInstance, key: dg.AssetKey) -> dg.AssetMaterialization | None:
+    """The newest entry of an asset that says what it holds; None without one."""
     entry = instance.get_latest_materialization_event(key)
     made = entry.asset_materialization if entry else None
+    return made if made and DATA_VERSION_TAG in (made.tags or {}) else None
+
+
+def _data_version(instance: dg.DagsterInstance, key: dg.AssetKey) -> str | None:
+    """The data version that Dagster shows of an asset; None without one."""
+    made = _last(instance, key)
     return (made.tags or {}).get(DATA_VERSION_TAG) if made else None
 
 

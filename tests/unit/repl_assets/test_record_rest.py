@@ -179,6 +179,21 @@ def test_a_run_that_ends_between_the_load_and_its_recording(
     assert rest(instance, names) == []
 
 
+def test_a_table_that_an_interrupted_run_dropped_after_one_of_its_partitions(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last entry of its asset is the drop of the partition, not its own."""
+    monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 20)
+    load(instance, APART, *(Touched(name, name, 7) for name in "abc"), Touched("days", "days", 7, partitions=tuple(DAYS)))
+    assert load(instance, APART, Touched("days", "days", 8, dropped_partitions=("ds=2",))) == [("days", "ds=2", "dropped at 8")]
+    with monkeypatch.context() as patched:
+        patched.setattr(Recorder, "record", killed)
+        load_window(instance, APART, raises=False, after=8)
+    monkeypatch.delitem(TABLES, "days")
+    dropped = [("days", "ds=0", "dropped at 9"), ("days", "ds=1", "dropped at 9"), ("days", None, "dropped at 9")]
+    assert rest(instance, APART) == dropped
+
+
 def test_a_load_that_is_recorded_leaves_nothing(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever fails in its run later, and though a run that executes it again is given its tags."""
     monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 20)
