@@ -97,8 +97,12 @@ def _repair(
         recorder.record(done if report.held else _without_repaired(done, table.name, keys), done.directory)
     if report.held:
         raise dg.Failure(f"{table.name} {NOT_REPAIRED} {'; '.join(held.reason for held in report.held)}")
-    if table.partition_keys and partitions is None:
+    if not table.partition_keys:
+        return
+    if partitions is None:
         recorder.record(report, directory)
+    elif engine.is_whole(directory):  # no events bring the rest of the table up
+        recorder.record(_without_repaired(report, table.name, keys), directory)
 
 
 def _selected(context: dg.AssetExecutionContext, specs: Specs, database: CatalogDatabase, stage: Stage) -> Iterator[CatalogTable]:
@@ -123,7 +127,7 @@ def _has_partitions(context: dg.AssetExecutionContext) -> bool:
 
 
 def _without_repaired(events: LoadReport, table: str, keys: set[str]) -> LoadReport:
-    """What the events before a repair changed, without what the repair itself records."""
+    """What the events before a repair changed, or the repair itself, without what its run records of chosen partitions."""
     touched: list[Touched] = []
     for one in events.touched:
         if one.source_table != table or one.dropped:

@@ -232,6 +232,11 @@ class Engine:
             self.log.warning("events before the repair are held: %s", report.held[0].reason)
         return report
 
+    def is_whole(self, directory: str) -> bool:
+        """Whether a dump of a table is of all its partitions, as also one may be that was asked for some of them."""
+        with as_dagster_failure():
+            return self.connection.store.header(directory).scope.partitions is None
+
     def tables(self, database: str) -> list[str]:
         """Tables and views of a replica that the policy includes."""
         target = self.connection.target
