@@ -64,5 +64,5 @@ TABLE_CHECKS = (
 
 
 def enabled_checks(policy: Policy) -> list[TableCheck]:
-    """The checks of tables that the policy enables."""
-    return [check for check in TABLE_CHECKS if check.name in policy.checks.run]
+    """The checks of tables that the policy enables; none of rows where it replicates no data."""
+    return [check for check in TABLE_CHECKS if check.name in policy.checks.run and not (check.spark and policy.metadata_only)]

@@ -7,6 +7,7 @@ import pytest
 
 from hive_replication.policy.checks import Checks
 from repl_assets.checks.findings import WHOLE_TABLE, EvaluationKey, Finding, partitions_to_repair, with_failed
+from repl_assets.checks.table_checks import enabled_checks
 from repl_assets.definitions import build_defs
 from tests.unit.repl_assets.test_dagster_definitions import CATALOG, policy
 
@@ -31,6 +32,14 @@ def test_the_policy_chooses() -> None:
         ("sales__load", "no_alarms", False),
     }
     assert "failed_checks_sales" in {sensor.name for sensor in defs.sensors or []}
+
+
+def test_rows_are_not_compared_where_no_data_is_replicated() -> None:
+    """They would differ for ever, and no repair changes it."""
+    checks = Checks(run=("schema_equal", "row_counts", "row_diff"), repair=True)
+    chosen = policy().model_copy(update={"checks": checks})
+    assert [check.name for check in enabled_checks(chosen)] == ["schema_equal", "row_counts", "row_diff"]
+    assert [check.name for check in enabled_checks(chosen.model_copy(update={"metadata_only": True}))] == ["schema_equal"]
 
 
 @pytest.mark.parametrize(
