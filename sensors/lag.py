@@ -1,7 +1,7 @@
 """The sensor that reports the lag of replicas: observations that Dagster plots, and results of the check ``up_to_date``.
 
-Every event costs Dagster some 15 ms and a kilobyte, so there are few: one a minute while events wait, one as soon as none waits
-any more, and one an hour after that.
+Every event costs Dagster some 15 ms and a kilobyte, so there are few: one a minute while events wait, fewer where they wait in
+many databases, one as soon as none waits any more, and one an hour after that.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from sensors.connections import connect_for_tick
 _INTERVAL = 30
 _BEHIND = 60.0  # seconds between two observations of a lag
 _AT_REST = 3600.0
+_MOST_DATABASES = 20  # observed a minute because events wait there; where there are more, each less often
 _MOST_TABLES = 20  # in one tick; those with the greatest lag first
 _GIVEN_UP = 300.0  # seconds after which another reading begins: no call of a metastore waits so long here
 _PATIENCE = 40.0  # seconds: longer than a reading takes, and with it a tick ends in time
@@ -171,6 +172,7 @@ def tick(
     seen, names = _read(cursor), Names.of(policy)
     databases, tables = dict(seen.databases), dict(seen.tables)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = []
+    behind = _seconds_behind(sum(bool(one.waiting or one.gap or one.lacks_replica) for one in lags))
     for one in lags:
         last = databases.get(one.database)
         if one.applied is None and not (one.gap or one.stopped or (one.in_source and last)):
@@ -178,7 +180,7 @@ def tick(
             continue
         level = not (one.waiting or one.gap or one.lacks_replica)
         new = Observed(now, level, is_up_to_date(one, policy.lag_target_seconds), bool(one.stopped))
-        if _due(last, new):
+        if _due(last, new, behind):
             databases[one.database] = new
             events += _database(names, one, role(one), passed=new.passed)
     for key, table in _tables(lags, seen, assets, now):
@@ -196,7 +198,8 @@ def outage(cursor: str | None, error: ReplicationError, policy: Policy, now: flo
     """One tick while a server does not answer: nobody knows whether replicas are up to date, so the check fails and says why."""
     seen, names = _read(cursor), Names.of(policy)
     unknown = Observed(now, level=False, passed=False, known=False)
-    due = [database for database in sorted(policy.databases) if _due(seen.databases.get(database), unknown)]
+    behind = _seconds_behind(len(policy.databases))
+    due = [database for database in sorted(policy.databases) if _due(seen.databases.get(database), unknown, behind)]
     events = [
         dg.AssetCheckEvaluation(
             asset_key=names.database(database, "load"),
@@ -248,10 +251,15 @@ def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: 
     return sorted(due, key=lambda one: -one[1].seconds_behind)[:_MOST_TABLES]
 
 
-def _due(last: Observed | None, new: Observed) -> bool:
+def _seconds_behind(databases: int) -> float:
+    """Seconds between two observations of a database where events wait in so many."""
+    return min(_AT_REST, _BEHIND * max(1.0, databases / _MOST_DATABASES))
+
+
+def _due(last: Observed | None, new: Observed, behind: float = _BEHIND) -> bool:
     if last is None or replace(last, time=new.time) != new:
         return True
-    return new.time - last.time >= (_AT_REST if new.level else _BEHIND)
+    return new.time - last.time >= (_AT_REST if new.level else behind)
 
 
 def _read(cursor: str | None) -> LagCursor:

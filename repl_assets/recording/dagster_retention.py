@@ -5,6 +5,7 @@ Dagster itself deletes only a run's record and events. The rest is deleted from 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -30,7 +31,8 @@ from repl_assets.recording.recorder import DROPPED
 _MOST_RUNS = 500  # that one run of the job deletes, in some 10 s; the next one continues
 _PAGE = 500
 _CHUNK = 1_000  # ids in one statement
-_MOST_EVENTS = 100_000  # evaluations and observations that one run deletes
+_MOST_EVENTS = 100_000  # evaluations or observations that are read at once
+_LONGEST = 600.0  # seconds in which one run deletes evaluations, and as many for observations; the next one continues
 _OF_A_TABLE = 3  # components of its assets' keys: policy, database, table
 
 _CHECKS, _EVENTS = AssetCheckExecutionsTable.c, SqlEventLogStorageTable.c
@@ -83,12 +85,15 @@ def delete_evaluations(instance: dg.DagsterInstance, names: Names, before: float
     old = sql.select(_CHECKS.id, _CHECKS.evaluation_event_storage_id).where(
         mine, _CHECKS.create_timestamp < _naive(before), _CHECKS.id.not_in(newest)
     )
-    rows = _rows(instance, old)
-    if not dry_run:
-        _delete(instance, AssetCheckExecutionsTable, [row[0] for row in rows])
+    if dry_run:
+        return _number(instance, old)
+    done = 0
+    for rows in _parts(instance, old):
         _delete(instance, SqlEventLogStorageTable, [row[1] for row in rows if row[1]], _EVENTS.run_id == RUNLESS_RUN_ID)
-        _delete_in_file(instance, _EVENTS.dagster_event_type == _CHECKED, before)
-    return len(rows)
+        _delete(instance, AssetCheckExecutionsTable, [row[0] for row in rows])
+        done += len(rows)
+    _delete_in_file(instance, _EVENTS.dagster_event_type == _CHECKED, before)
+    return done
 
 
 def delete_observations(instance: dg.DagsterInstance, names: Names, before: float, *, dry_run: bool) -> int:
@@ -109,11 +114,15 @@ def delete_observations(instance: dg.DagsterInstance, names: Names, before: floa
         _EVENTS.asset_key.startswith(_prefix(names), autoescape=True),
     )
     newest = sql.select(sql.func.max(_EVENTS.id)).where(mine).group_by(_EVENTS.asset_key)
-    rows = _rows(instance, sql.select(_EVENTS.id).where(mine, _EVENTS.timestamp < _naive(before), _EVENTS.id.not_in(newest)))
-    if not dry_run:
+    old = sql.select(_EVENTS.id).where(mine, _EVENTS.timestamp < _naive(before), _EVENTS.id.not_in(newest))
+    if dry_run:
+        return _number(instance, old)
+    done = 0
+    for rows in _parts(instance, old):
         _delete(instance, SqlEventLogStorageTable, [row[0] for row in rows])
-        _delete_in_file(instance, mine, before)
-    return len(rows)
+        done += len(rows)
+    _delete_in_file(instance, mine, before)
+    return done
 
 
 def dropped_tables(instance: dg.DagsterInstance, names: Names, before: float) -> list[dg.AssetKey]:
@@ -183,12 +192,24 @@ def _naive(moment: float) -> datetime:
     return datetime.fromtimestamp(moment, UTC).replace(tzinfo=None)
 
 
+def _parts(instance: dg.DagsterInstance, query: Any) -> Iterator[list[tuple[Any, ...]]]:
+    """What a query finds, for some time; each part is to be deleted before the next is asked for."""
+    until = time.monotonic() + _LONGEST
+    while (rows := _rows(instance, query.limit(_MOST_EVENTS))) and time.monotonic() < until:
+        yield rows
+
+
+def _number(instance: dg.DagsterInstance, query: Any) -> int:
+    rows = _rows(instance, sql.select(sql.func.count()).select_from(query.subquery()))
+    return int(rows[0][0]) if rows else 0
+
+
 def _rows(instance: dg.DagsterInstance, query: Any) -> list[tuple[Any, ...]]:
     storage = instance.event_log_storage
     if not isinstance(storage, SqlEventLogStorage):
         return []
     with storage.index_connection() as connection:
-        return [tuple(row) for row in connection.execute(query.limit(_MOST_EVENTS))]
+        return [tuple(row) for row in connection.execute(query)]
 
 
 def _delete(instance: dg.DagsterInstance, table: sql.Table, ids: Sequence[int], *where: sql.ColumnElement[bool]) -> None:

@@ -106,6 +106,22 @@ def test_all_that_dagster_keeps_of_a_policy_is_forgotten_but_the_latest(tmp_path
         assert kept() == (1, 1, 3, [3], [3, 2, 1], {runs[-1], f"{runs[-1]}.db"})
 
 
+def test_one_run_forgets_more_than_is_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many databases leave more in a day."""
+    monkeypatch.setattr("repl_assets.recording.dagster_retention._MOST_EVENTS", 2)
+    load = NAMES.database("sales", "load")
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        for _ in range(6):
+            instance.report_runless_asset_event(dg.AssetObservation(load))
+            instance.report_runless_asset_event(dg.AssetCheckEvaluation(load, "up_to_date", passed=True))
+        for dry_run in (True, False):
+            told = forget(instance, NAMES, POLICY, time.time() + 60, dry_run=dry_run)
+            assert (told["answers of checks forgotten"], told["observations forgotten"]) == (5, 5)
+        assert len(instance.fetch_observations(load, 10).records) == 1
+        history = instance.event_log_storage.get_asset_check_execution_history
+        assert len(history(dg.AssetCheckKey(load, "up_to_date"), limit=10)) == 1
+
+
 def test_entries_of_tables_that_were_dropped_or_renamed_away_are_forgotten(instance: dg.DagsterInstance) -> None:
     """Dagster shows what has entries, also where no definition has it any more."""
 

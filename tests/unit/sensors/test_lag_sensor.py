@@ -138,3 +138,20 @@ def test_an_outage_fails_the_check_once_a_minute_and_ends_at_once(sensor: Sensor
     assert sensor.tick(WELL, later=1) == [("sales__load", 0.0), ("check", True)]
     sensor.tick(LATE, later=1)
     assert down(1) == [("check", False)], "the check failed before, for another reason"
+
+
+def test_many_databases_with_events_waiting_are_observed_less_often() -> None:
+    """Their observations would fill Dagster's storage faster than retention empties it."""
+    names = [f"db{number}" for number in range(200)]
+    policy = POLICY.model_copy(update={"databases": {name: name for name in names}})
+    lags = [replace(WELL, database=name, target_database=name, waiting=5, seconds_behind=9.0) for name in names]
+    for lost in (False, True):
+        cursor, rows = "", 0
+        for now in range(0, 7_200, 30):
+            if lost:
+                said = outage(cursor, Unreachable("gone"), policy, now)
+            else:
+                said = tick(cursor, lags, policy, (), now, lambda _: None)
+            if isinstance(said, dg.SensorResult):
+                cursor, rows = said.cursor or cursor, rows + len(said.asset_events)
+        assert 200 * 12 <= rows <= 2 * 20 * 120, "an observation and an answer each, of twenty a minute"
