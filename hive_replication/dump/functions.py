@@ -31,6 +31,13 @@ def function_record(source: Source, function: Function, kept: CmRoots, boundary:
     return FunctionRecord(function, () if outside else tuple(_files(source, function, kept)))
 
 
+def unread_record(source: Source, function: Function, boundary: SourceBoundary = ANYWHERE) -> FunctionRecord:
+    """The same without a look at the resources, so without their checksums."""
+    function = with_stores(function, boundary.beside)
+    resources = () if boundary.why_outside(function) else function.resourceUris or ()
+    return FunctionRecord(function, tuple(FileRef(one.uri) for one in resources if _is_copied(source, one.uri)))
+
+
 def with_stores(function: Function, beside: str) -> Function:
     """A function whose resources that name no store (``hdfs:///udfs/x.jar``) lie on that of ``beside``; paths alone are local."""
     made = copy_of(function)
@@ -65,12 +72,19 @@ def _files(source: Source, function: Function, kept: CmRoots) -> Iterator[FileRe
         name = PurePosixPath(resource.uri).name
         subdir = str(number) if name in names else ""
         names.add(name)
-        try:
-            source.storage.check(resource.uri)
-        except Refused:
+        if not _is_copied(source, resource.uri):
             continue
         try:
             checksum = source.storage.checksum(resource.uri)
         except (FileNotFoundError, Denied, NoChecksum):
             checksum = None  # the load holds the function, unless the resource can be copied by then
         yield FileRef(resource.uri, checksum.value if checksum else "", kept.of(resource.uri) if checksum else "", subdir)
+
+
+def _is_copied(source: Source, uri: str) -> bool:
+    """Whether a resource lies in the source's storage roots."""
+    try:
+        source.storage.check(uri)
+    except Refused:
+        return False
+    return True

@@ -10,7 +10,7 @@ from dataclasses import replace
 from hive_replication.copy.proof import Crc32c
 from hive_replication.dump.cm_roots import NOTHING_KEPT
 from hive_replication.dump.format.record_types import FunctionRecord
-from hive_replication.dump.functions import function_record, why_left_out
+from hive_replication.dump.functions import function_record
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
 from hive_replication.dump.source_boundary import ANYWHERE
@@ -18,7 +18,6 @@ from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
-from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.state import has_left
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
@@ -35,7 +34,7 @@ from hive_replication.storage.effective_access import EffectiveAccess
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.avro_schemas import SchemaFiles
 from hive_replication.verify.compare import NOT_COMPARED, Comparer, Listed, Pair, TableComparison
-from hive_replication.verify.functions import Resources, function_differences
+from hive_replication.verify.functions import Resources, function_pairs
 
 _LOG = logging.getLogger(__name__)
 
@@ -203,24 +202,15 @@ class _Comparison:
         return self._comparer.table(name, self._pairs(source, target))
 
     def functions(self) -> Iterator[TableComparison]:
-        """Compares functions, under their names of lanes: those that are replicated, and what no function of the source explains.
-
-        Of functions that are left out, and of those without resources, operators make the target's themselves.
-        """
+        """Compares functions, under their names of lanes."""
         boundary = replace(ANYWHERE, beside=self._side.database(self._source.database).locationUri or "")
         found = self._source.functions().values()
         records = [function_record(self._side, function, NOTHING_KEPT, boundary) for function in found]
-        owners = self._side.policy.owners
-        replicated = {record.name: record for record in records if not why_left_out(record.function, record.files)}
-        ours = {name: owned_on_target(record.function, owners) for name, record in replicated.items()}
-        left = {record.name for record in records} - ours.keys()
-        there = self._target.functions().items()
-        theirs = {name: one for name, one in there if name in ours or (one.resourceUris and name not in left)}
-        for name in sorted(ours.keys() | theirs.keys()):
-            found = list(function_differences(ours.get(name), theirs.get(name)))
-            if name in replicated and name in theirs:
-                found += self._of_resources(replicated[name], theirs[name])
-            yield TableComparison(function_name(name), differences=tuple(found))
+        for pair in function_pairs(records, self._target.functions(), self._side.policy.owners):
+            differences = list(pair.differences())
+            if pair.record and pair.target:
+                differences += self._of_resources(pair.record, pair.target)
+            yield TableComparison(function_name(pair.name), differences=tuple(differences))
 
     def _of_resources(self, source: FunctionRecord, target: Function) -> list[str]:
         try:

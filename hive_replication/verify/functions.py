@@ -2,16 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from hive_replication.dump.format.record_types import FunctionRecord
+from hive_replication.dump.functions import why_left_out
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
+from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.metastore.types import Function
 from hive_replication.storage import NoChecksum, Storage
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPair:
+    """A function and its replica.
+
+    Args:
+        name: in small letters.
+        record: the source's, where it is replicated.
+        source: the same with the owner that it has on the target.
+        target: the target's.
+    """
+
+    name: str
+    record: FunctionRecord | None
+    source: Function | None
+    target: Function | None
+
+    def differences(self) -> Iterator[str]:
+        """What differs, but for the content of resources."""
+        return function_differences(self.source, self.target)
+
+
+def function_pairs(
+    records: Iterable[FunctionRecord], targets: Mapping[str, Function], owners: Mapping[str, str]
+) -> Iterator[FunctionPair]:
+    """Functions that are replicated, and those on the target that no function of the source explains, by name.
+
+    Of functions that are left out, and of those without resources, operators make the target's themselves.
+
+    Args:
+        records: all functions of the source.
+        targets: all of the target, by their names in small letters.
+        owners: of the policy.
+    """
+    every = {record.name: record for record in records}
+    ours = {name: record for name, record in every.items() if not why_left_out(record.function, record.files)}
+    theirs = {name: one for name, one in targets.items() if name in ours or (one.resourceUris and name not in every)}
+    for name in sorted(ours.keys() | theirs.keys()):
+        record = ours.get(name)
+        yield FunctionPair(name, record, record and owned_on_target(record.function, owners), theirs.get(name))
 
 
 def function_differences(source: Function | None, target: Function | None) -> Iterator[str]:

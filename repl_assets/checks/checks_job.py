@@ -170,11 +170,12 @@ def _summary(answers: Sequence[dg.AssetCheckEvaluation]) -> Finding:
 
 
 def _replicated_tables(engine: Engine, database: CatalogDatabase) -> list[str] | None:
-    """Tables of the replica that Dagster shows; None where there is no finished replica."""
+    """Tables of the replica that Dagster shows, and those that it lacks; None where there is no finished replica."""
     shown = {table.name for table in database.tables}
     if engine.state(database.name).applied is None:
         return None
-    return [table for table in engine.tables(database.name) if database.overflow or table in shown]
+    tables = sorted({*engine.tables(database.name), *engine.lacking(database.name)})
+    return [table for table in tables if database.overflow or table in shown]
 
 
 def _link(answer: dg.AssetCheckEvaluation) -> str:

@@ -14,6 +14,7 @@ from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.record_types import MadeWith
+from hive_replication.dump.source import why_skipped
 from hive_replication.errors import MissingEvents, Outdated, ReplicationError
 from hive_replication.lag import MOST_EVENTS, lag
 from hive_replication.load.command import repl_load
@@ -242,6 +243,17 @@ class Engine:
         target = self.connection.target
         with as_dagster_failure():
             return sorted(filter(target.policy.includes, target.metastore.table_names(self.target_name(database))))
+
+    def lacking(self, database: str) -> list[str]:
+        """Tables and views that the source has, that are replicated, and of which the replica has none."""
+        source = self.connection.source
+        with as_dagster_failure():
+            if source.metastore.database(database) is None:
+                return []
+            names = sorted({*filter(source.policy.includes, source.metastore.table_names(database))} - {*self.tables(database)})
+            kinds = {"metadata_only": source.policy.metadata_only, "acid": source.acid}
+            found = source.metastore.tables(database, names) if names else ()
+            return [table.tableName for table in found if not why_skipped(table, **kinds)]
 
     def partitioned(self, database: str, tables: Iterable[str]) -> set[str]:
         """Those of the named tables of a replica that have partition keys."""

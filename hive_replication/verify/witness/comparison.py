@@ -158,16 +158,33 @@ class Round:
         return [one.difference for one in self.differences if not one.wrong]
 
 
+def difference_of(
+    table: str, partition: str, text: str, created: tuple[int | None, int | None], *, facts: str = "", transactional: bool = False
+) -> Difference:
+    """A difference of an object, with its key.
+
+    Args:
+        table: its name, a function's as ``f()``.
+        partition: its name, "" for the table itself.
+        text: one sentence.
+        created: when both sides' metastores created it.
+        facts: what tells it from another difference of the same text.
+        transactional: whether the object belongs to a transactional table.
+    """
+    ours, theirs = ("" if one is None else one for one in created)
+    said = f"{table}\0{partition}\0{text}\0{facts}\0{ours}/{theirs}"
+    return Difference(table, partition, text, hashlib.sha256(said.encode()).hexdigest()[:16], transactional)
+
+
 def object_differences(
     table: str, partition: str, source: Held | None, target: Held | None, source_roots: Sequence[str]
 ) -> Iterator[Difference]:
     """What differs in an object of which at least one side has something."""
-    created = f"{source.created if source else ''}/{target.created if target else ''}"
+    created = source.created if source else None, target.created if target else None
     transactional = any(side is not None and side.transactional for side in (source, target))
 
     def difference(text: str, facts: str = "") -> Difference:
-        said = f"{table}\0{partition}\0{text}\0{facts}\0{created}"
-        return Difference(table, partition, text, hashlib.sha256(said.encode()).hexdigest()[:16], transactional)
+        return difference_of(table, partition, text, created, facts=facts, transactional=transactional)
 
     if source is None or target is None:
         there, missing = ("source", "target") if target is None else ("target", "source")

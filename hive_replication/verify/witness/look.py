@@ -14,8 +14,11 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+from hive_replication.dump.functions import unread_record
 from hive_replication.dump.source import Source
+from hive_replication.dump.source_boundary import ANYWHERE
 from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.events.event_records import function_name, is_function
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.state import has_left, replica_state
 from hive_replication.load.replica.target import Target
@@ -26,6 +29,7 @@ from hive_replication.metastore.types import Partition, Table
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, table_shape
 from hive_replication.verify.compare import NOT_COMPARED
+from hive_replication.verify.functions import function_pairs
 from hive_replication.verify.witness.comparison import (
     Counts,
     Difference,
@@ -34,6 +38,7 @@ from hive_replication.verify.witness.comparison import (
     Pending,
     Remembered,
     Round,
+    difference_of,
     joined_digest,
     judged,
     names_digest,
@@ -92,7 +97,7 @@ class Look:
 
     def __init__(self, source: Source, target: Target, database: str, chance: random.Random) -> None:
         self._file_facts = partial(file_facts, source.storage, target.storage)
-        self._policy, self._threads, self._chance = source.policy, source.threads, chance
+        self._policy, self._threads, self._chance, self._side = source.policy, source.threads, chance, source
         kinds = source.policy.metadata_only, source.acid
         self._source = Side(source.metastore, source.storage, database, *kinds)
         self._target = Side(target.within_filters(database).metastore, target.storage, source.policy.target_of(database), *kinds)
@@ -105,6 +110,8 @@ class Look:
         if applied is None:
             return Round(None)
         found = sum(self._tables(only, objects_of(one.difference for one in earlier)), _Found([]))
+        if not self._policy.metadata_only and (only is None or any(map(is_function, only))):
+            found += _Found(list(self._functions()))
         current = self._source.metastore.current_event_id()
         pending = Pending()
         if found.differences:
@@ -118,7 +125,7 @@ class Look:
             there, here = (side.names(self._policy.includes) for side in (self._target, self._source))
             names, first = sorted(here | there), self._newest()
         else:
-            names, first = sorted(only), set[str]()
+            names, first = sorted(name for name in only if not is_function(name)), set[str]()
         limits = self._policy.witness
         shares = Shares(limits.partitions, limits.directories, limits.checksums, len(names), self._chance, first)
         names.sort(key=lambda name: name not in first)  # these get their share where there is not enough for all
@@ -130,6 +137,16 @@ class Look:
                 return self._table(name, source.get(name), target.get(name), part)
 
             yield from self._threads.map(compared, batch)
+
+    def _functions(self) -> Iterator[Difference]:
+        """What differs between functions, which is read anew in each look."""
+        beside = self._source.metastore.database(self._source.database)
+        boundary = replace(ANYWHERE, beside=(beside and beside.locationUri) or "")
+        records = [unread_record(self._side, one, boundary) for one in self._source.functions().values()]
+        for pair in function_pairs(records, self._target.functions(), self._policy.owners):
+            created = tuple(one and (one.createTime or 0) for one in (pair.source, pair.target))
+            for text in pair.differences():
+                yield difference_of(function_name(pair.name), "", text, (created[0], created[1]))
 
     def _table(self, name: str, source: Table | None, target: Table | None, part: _Part) -> _Found:
         if source is None and target is not None and has_left(target):

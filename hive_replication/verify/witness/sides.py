@@ -11,7 +11,7 @@ from hive_replication.dump.source import why_skipped
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.types import Function, Partition, Table
 from hive_replication.storage import Storage
 from hive_replication.verify.acid import Seen
 
@@ -58,6 +58,10 @@ class Side:
             return by_name(table, self.metastore.partitions(self.database, table.tableName, names))
         except NotFound:
             return {}
+
+    def functions(self) -> dict[str, Function]:
+        """Functions by their names in small letters."""
+        return {one.functionName.lower(): one for one in self.metastore.functions(self.database)}
 
     def seen(self, table: Table) -> Seen:
         """A transactional table as a reader who begins now sees it."""

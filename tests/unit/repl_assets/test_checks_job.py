@@ -12,6 +12,7 @@ import pytest
 
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.replica.state import ReplicaState
+from hive_replication.metastore.types import Table
 from hive_replication.policy.checks import Checks
 from hive_replication.verify.witness import Round
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -21,6 +22,7 @@ from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import Finding
 from repl_assets.checks.same_objects import same_objects_job
 from repl_assets.checks.table_checks import TableCheck
+from repl_assets.steps.engine import Engine as RealEngine
 from tests.lags import POLICY
 
 CHECKS, SAME = "repl_assets.checks.checks_job", "repl_assets.checks.same_objects"
@@ -33,7 +35,8 @@ EDITED = Refused("the parameter repl.last.id of a is no number")
 class Engine:
     """Two replicas of two tables each; the state of ``a`` cannot be read where there is an error."""
 
-    def __init__(self, problem: Exception | None = None) -> None:
+    def __init__(self, problem: Exception | None = None, *, lacks: bool = False) -> None:
+        self._lacks = lacks
         self.connection, self.log = SimpleNamespace(source=None, target=None), logging.getLogger(__name__)
         self._problem = problem
 
@@ -44,6 +47,9 @@ class Engine:
 
     def tables(self, _: str) -> list[str]:
         return ["t", "u"]
+
+    def lacking(self, database: str) -> list[str]:
+        return ["gone"] if (database, self._lacks) == ("b", True) else []
 
 
 def run(job: dg.JobDefinition, module: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> tuple[str, dict[str, bool]]:
@@ -83,6 +89,35 @@ def test_a_database_whose_state_cannot_be_read_stops_no_check_of_others(answered
         "schema_equal of b__tables ": True,
         "no_strays of b__load ": True,
     }
+
+
+def test_a_table_that_the_replica_has_lost_is_checked(answered: pytest.MonkeyPatch) -> None:
+    """Its checks kept their last answers, as if it were there."""
+    _, answers = run(checks_job(SPECS, DATABASES), CHECKS, Engine(lacks=True), answered)
+    assert "schema_equal of b__tables gone" in answers
+
+
+def test_what_a_replica_lacks_are_tables_that_are_replicated() -> None:
+    class Metastore:
+        def __init__(self, *names: str) -> None:
+            self.names = names
+
+        def database(self, name: str) -> str | None:
+            return name if name == "a" else None
+
+        def table_names(self, _: str) -> tuple[str, ...]:
+            return self.names
+
+        def tables(self, _: str, names: list[str]) -> list[Table]:
+            kind = {"storage_handler": "org.apache.hadoop.hive.hbase.HBaseStorageHandler"}
+            return [Table(tableName=name, parameters=kind if name == "hbase" else {}) for name in names]
+
+    policy = POLICY.model_copy(update={"exclude": ("left",), "databases": {"a": "a"}})
+    source = SimpleNamespace(metastore=Metastore("t", "gone", "left", "hbase"), policy=policy, acid=True)
+    target = SimpleNamespace(metastore=Metastore("t", "own"), policy=policy)
+    real: Any = SimpleNamespace(connection=SimpleNamespace(source=source, target=target), target_name=lambda _: "a")
+    real.tables = lambda name: RealEngine.tables(real, name)
+    assert [RealEngine.lacking(real, database) for database in ("a", "dropped")] == [["gone"], []]
 
 
 def test_a_check_without_an_answer_stops_no_other(answered: pytest.MonkeyPatch) -> None:

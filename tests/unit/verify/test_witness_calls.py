@@ -12,7 +12,18 @@ import pytest
 
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.errors import Refused
-from hive_replication.metastore.types import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.metastore.types import (
+    Database,
+    FieldSchema,
+    Function,
+    Partition,
+    PrincipalType,
+    ResourceUri,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 from hive_replication.verify.acid import Seen
@@ -28,6 +39,7 @@ class Side:
 
     def __init__(self, folder: Path) -> None:
         self.calls, self.uri = Counter[str](), folder.as_uri()
+        self.made: list[Function] = []
         for name in NAMES:
             (folder / name / "delta_0000001_0000001").mkdir(parents=True)
             (folder / name / "delta_0000001_0000001" / "000000_0").write_text(name)
@@ -41,6 +53,22 @@ class Side:
 
     def _described(self, name: str) -> StorageDescriptor:
         return StorageDescriptor(location=f"{self.uri}/{name}", cols=[], serdeInfo=SerDeInfo(parameters={}), parameters={})
+
+    def database(self, name: str) -> Database:
+        return Database(name=name, locationUri=self.uri, parameters=ReplicaState("uuid/sales", 5).parameters())
+
+    def table_names(self, _: str) -> list[str]:
+        return []
+
+    def functions(self, _: str) -> list[Function]:
+        self.calls["functions"] += 1
+        return self.made
+
+    def current_event_id(self) -> int:
+        return 5
+
+    def events(self, *_: object, **__: object) -> list[object]:
+        return []
 
     def write_ids(self, _: str, names: Iterable[str]) -> dict[str, WriteIds]:
         self.calls["write_ids"] += 1
@@ -60,10 +88,14 @@ def sides(tmp_path: Path) -> tuple[Side, Side]:
     return Side(tmp_path / "source"), Side(tmp_path / "target")
 
 
-def described(source: Side, target: Side) -> _Found:
+def looking(source: Side, target: Side) -> Look:
     here = SimpleNamespace(metastore=source, storage=source.storage, policy=POLICY, threads=None, acid=True)
     there = SimpleNamespace(within_filters=lambda _: SimpleNamespace(metastore=target), storage=target.storage)
-    look = Look(here, there, "sales", random.Random(1))  # type: ignore[arg-type]
+    return Look(here, there, "sales", random.Random(1))  # type: ignore[arg-type]
+
+
+def described(source: Side, target: Side) -> _Found:
+    look = looking(source, target)
     part = _Part(Shares(99, 99, 99, 1, random.Random(1)), None, ())
     return look._described((source.table, target.table), NAMES, dict.fromkeys(NAMES, 2), part)
 
@@ -89,3 +121,39 @@ def test_a_partition_that_cannot_be_listed_hides_no_difference_of_another(
     monkeypatch.setattr(Seen, "many", closed)
     monkeypatch.setattr(Seen, "files", lambda seen, thing: closed(seen, [thing])[0])  # type: ignore[index]
     assert {one.partition for one in described(*sides).differences} == {"d=3", "d=5"}
+
+
+def function(side: Side, name: str, kind: str, *resources: str) -> Function:
+    uris = [ResourceUri(1, f"{side.uri}/{one}") for one in resources]
+    return Function(name, "sales", kind, "me", PrincipalType.USER, 0, 1, uris)
+
+
+def test_functions_that_are_lost_or_replaced_are_wrong_at_each_look(sides: tuple[Side, Side]) -> None:
+    """No check asked for them: what was changed on the target, or at the source without an event, stayed unseen."""
+    source, target = sides
+    source.made = [
+        function(source, "same", "C", "a.jar"),
+        function(source, "lost", "C", "a.jar"),
+        function(source, "other_class", "New", "a.jar"),
+        function(source, "other_jar", "C", "new.jar"),
+        function(source, "without_jar", "C"),
+        Function("elsewhere", "sales", "C", "me", PrincipalType.USER, 0, 1, [ResourceUri(1, "s3a://other/a.jar")]),
+    ]
+    target.made = [
+        function(target, "Same", "C", ".repl/5/a.jar"),
+        function(target, "other_class", "C", "a.jar"),
+        function(target, "other_jar", "C", "a.jar"),
+        function(target, "stranger", "C", "a.jar"),
+        function(target, "elsewhere", "C", "a.jar"),
+        function(target, "of_an_operator", "C"),
+    ]
+    look = looking(source, target)
+    wrong = {one.table: one.text for one in look.at(None, ()).wrong}
+    assert wrong == {
+        "lost()": "the function is on the source only",
+        "other_class()": "class is 'C' on the target, 'New' on the source",
+        "other_jar()": "resources is 'a.jar' on the target, 'new.jar' on the source",
+        "stranger()": "the function is on the target only",
+    }
+    assert [side.calls["functions"] for side in sides] == [1, 1]
+    assert {one.table for one in look.at({"lost()": [""]}, ()).wrong} == wrong.keys()
