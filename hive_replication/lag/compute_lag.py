@@ -8,6 +8,7 @@ from typing import Literal
 
 from hive_replication.events.files import FileRef
 from hive_replication.lag.waiting_events import Waiting, WaitingEvents
+from hive_replication.load.replica.held_reasons import UNDONE_REASON, joined_to
 from hive_replication.load.replica.state import ReplicaState
 
 #: Bytes of files together; None where that is not known.
@@ -52,6 +53,7 @@ class Lag:
         applied: last applied event id of the target (REPL STATUS); None before the bootstrap is finished.
         current: newest event id of the source; None where it does not answer.
         waiting: events of the policy that are not applied, None where that is not known (no bootstrap yet, or a gap).
+            Those of tables that were undone by request count neither here nor below, but in ``tables``.
         seconds_behind: 0 if nothing waits, else seconds since the commit of the oldest event not applied; None as above.
         held: tables that are held, with the reason.
         bytes_waiting: bytes of the files that the waiting events bring; None where a size is not known.
@@ -94,6 +96,11 @@ class Lag:
         if self.hidden:
             return _HIDDEN.format(side=self.hidden)
         return _EDITED if self.unreadable else ""
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """Held tables but for those that stand with an undo by request."""
+        return tuple(table for table, reason in self.held if not joined_to(reason)[1].startswith(UNDONE_REASON))
 
     @property
     def lacks_replica(self) -> bool:

@@ -118,7 +118,8 @@ class LagReader:
                 return replace(found, gap=str(error), hidden="source")
         if gap or not (complete or waiting):
             return found
-        now, total, all_of_them = time.time(), self._sizes.total, together(waiting.values())
+        now, total = time.time(), self._sizes.total
+        all_of_them = together(some for table, some in waiting.items() if not state.stands_with_undo(table))
         return replace(
             found,
             waiting=all_of_them.events,

@@ -259,7 +259,7 @@ def _done(one: Lag, names: Names) -> Iterator[str]:
 
 
 def _is_level(one: Lag) -> bool:
-    return one.seconds_behind == 0 and one.complete and not (one.waiting or one.held or one.gap or one.changed)
+    return one.seconds_behind == 0 and one.complete and not (one.waiting or one.late or one.gap or one.changed)
 
 
 def _repairs(one: Lag, names: Names) -> tuple[str, str]:

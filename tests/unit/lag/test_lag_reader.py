@@ -13,6 +13,7 @@ from hive_metastore.ttypes import DatabaseType
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents, Unreachable
+from hive_replication.health.alarms import of_database
 from hive_replication.lag import Lag, LagReader, lag
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
@@ -148,7 +149,7 @@ class Purged(Log):
 
 @pytest.mark.parametrize("reason", ["undone to 5 by request", "event 6 failed"])
 def test_a_table_that_was_undone_for_long_is_no_gap_of_its_database(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
-    """As long as the log has its events they count; one that is held for another reason cannot catch up without them."""
+    """As long as the log has its events they count as the table's; one that is held otherwise cannot catch up without them."""
     held = ReplicaState("uuid/hot", 95).quarantine("t", 5, reason)
     for first, waiting in ((1, 94), (50, 4)):
         lags = reader(monkeypatch, Purged(first), None, hot=95)
@@ -156,9 +157,24 @@ def test_a_table_that_was_undone_for_long_is_no_gap_of_its_database(monkeypatch:
         monkeypatch.setattr(lags._target.metastore, "database", {"hot": shown}.get)
         (found,) = lags.read()
         if first == 1 or held.waits("t"):
-            assert (found.gap, found.waiting) == ("", waiting)
+            assert (found.gap, found.tables[0].waiting) == ("", waiting)
         else:
             assert (found.gap, found.waiting) == ("the log lacks the events 6 to 49", None)
+
+
+@pytest.mark.parametrize(("reason", "late"), [("undone to 5 by request", ()), ("event 6 failed", ("t",))])
+def test_a_table_that_was_undone_makes_its_database_not_late(
+    monkeypatch: pytest.MonkeyPatch, reason: str, late: tuple[str, ...]
+) -> None:
+    """Undoing one table raised the alarm of a lag, and no other lateness could begin one until the table's release."""
+    lags = reader(monkeypatch, Log(), None, hot=_END)
+    shown = Database(name="hot", parameters=ReplicaState("uuid/hot", _END).quarantine("t", 5, reason).parameters())
+    monkeypatch.setattr(lags._target.metastore, "database", {"hot": shown}.get)
+    (found,) = lags.read()
+    kinds = [alarm.kind for alarm in of_database(found, 60)]
+    assert (found.late, bool(found.waiting), bool(found.seconds_behind)) == (late, bool(late), bool(late))
+    assert kinds == (["lag", "held table"] if late else [])
+    assert [(one.table, one.waiting) for one in found.tables] == [("t", _END - 6)]
 
 
 class Transactions(Log):
