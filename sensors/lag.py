@@ -37,6 +37,7 @@ _MOST_DATABASES = 20  # observed a minute because events wait there; where there
 _MOST_TABLES = 20  # in one tick; those with the greatest lag first
 _GIVEN_UP = 300.0  # seconds after which another reading begins: no call of a metastore waits so long here
 _PATIENCE = 40.0  # seconds: longer than a reading takes, and with it a tick ends in time
+_Each = Callable[[Callable[[Lag], ReplicaRole | None], Sequence[Lag]], Iterator[ReplicaRole | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,9 @@ def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: Kep
             try:
                 connection = connect_for_tick(context, names)
                 lags = reader.read(connection)
-                return tick(context.cursor, lags, policy, assets, time.time(), partial(_role, connection))
+                return tick(
+                    context.cursor, lags, policy, assets, time.time(), partial(_role, connection), connection.source.threads.map
+                )
             except ReplicationError as error:
                 return outage(context.cursor, error, policy, time.time())
 
@@ -158,6 +161,7 @@ def tick(
     assets: Collection[str],
     now: float,
     role: Callable[[Lag], ReplicaRole | None],
+    each: _Each = map,
 ) -> dg.SensorResult | dg.SkipReason:
     """One tick at a given time.
 
@@ -168,11 +172,13 @@ def tick(
         assets: tables that have assets, as ``db/table``.
         now: seconds since the epoch.
         role: reads what a replica is now; it is asked for those that are observed.
+        each: asks for several.
     """
     seen, names = _read(cursor), Names.of(policy)
     databases, tables = dict(seen.databases), dict(seen.tables)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = []
     behind = _seconds_behind(sum(bool(one.waiting or one.gap or one.lacks_replica) for one in lags))
+    due: list[tuple[Lag, Observed]] = []
     for one in lags:
         last = databases.get(one.database)
         if one.applied is None and not (one.gap or one.stopped or (one.in_source and last)):
@@ -182,7 +188,9 @@ def tick(
         new = Observed(now, level, is_up_to_date(one, policy.lag_target_seconds), bool(one.stopped))
         if _due(last, new, behind):
             databases[one.database] = new
-            events += _database(names, one, role(one), passed=new.passed)
+            due.append((one, new))
+    for (one, new), found in zip(due, each(role, [one for one, _ in due]), strict=True):
+        events += _database(names, one, found, passed=new.passed)
     for key, table in _tables(lags, seen, assets, now):
         new = Observed(now, not table.waiting)
         database, _, name = key.partition("/")

@@ -72,8 +72,11 @@ class LagReader:
             reaches |= dict.fromkeys(some, reach)
             waiting |= {name: not_applied(state, log.events_of(name)) for name, state in some.items()}
         self._sizes.look_up(file for found in waiting.values() for one in found.values() for file in one.files)
+        # Hundreds of databases may have a call each: one after another they would take longer than a tick of a sensor may.
+        stands = self._source.threads.map(lambda name: self._stands(name, states[name], reaches[name], current), [*states])
+        known = dict(zip(states, stands, strict=True))
         return tuple(
-            self._lag(name, states[name], reaches[name], current, waiting[name])
+            self._with_figures(known[name], states[name], waiting[name])
             if name in states
             else _without_state(Lag(name, policy.target_of(name), None, current, None, None), unreadable[name])
             for name in self._databases
@@ -92,16 +95,18 @@ class LagReader:
 
     def _states(self) -> tuple[dict[str, ReplicaState], dict[str, ReplicationError]]:
         """States by database, and why those of others cannot be read."""
-        states: dict[str, ReplicaState] = {}
-        unreadable: dict[str, ReplicationError] = {}
-        for name in self._databases:
-            try:
-                states[name] = replica_state(self._target.metastore.database(self._source.policy.target_of(name)))
-            except OF_ONE_DATABASE as error:
-                unreadable[name] = error
-        return states, unreadable
+        found = dict(zip(self._databases, self._source.threads.map(self._state, self._databases), strict=True))
+        states = {name: state for name, state in found.items() if isinstance(state, ReplicaState)}
+        return states, {name: error for name, error in found.items() if isinstance(error, ReplicationError)}
 
-    def _lag(self, name: str, state: ReplicaState, reach: Reach, current: int, waiting: Mapping[str, Waiting]) -> Lag:
+    def _state(self, name: str) -> ReplicaState | ReplicationError:
+        try:
+            return replica_state(self._target.metastore.database(self._source.policy.target_of(name)))
+        except OF_ONE_DATABASE as error:
+            return error
+
+    def _stands(self, name: str, state: ReplicaState, reach: Reach, current: int) -> Lag:
+        """A lag without its figures."""
         target_name, held = self._source.policy.target_of(name), tuple(sorted(state.held.items()))
         gap, complete = self._gap(state, reach, current), reach.until >= current
         found = Lag(
@@ -110,13 +115,16 @@ class LagReader:
         changes = _CHANGED if changed(state, self._source.policy, name) else ""
         no_data = state.applied is not None and without_data(state, self._source.policy)
         found = replace(found, changed=changes, left=tuple(sorted(state.left)), without_data=no_data)
-        if state.applied is None:
-            try:
-                there = self._source.metastore.database(name)
-                return replace(found, in_source=there is not None and not is_remote(there))
-            except MetastoreError as error:
-                return replace(found, gap=str(error), hidden="source")
-        if gap or not (complete or waiting):
+        if state.applied is not None:
+            return found
+        try:
+            there = self._source.metastore.database(name)
+            return replace(found, in_source=there is not None and not is_remote(there))
+        except MetastoreError as error:
+            return replace(found, gap=str(error), hidden="source")
+
+    def _with_figures(self, found: Lag, state: ReplicaState, waiting: Mapping[str, Waiting]) -> Lag:
+        if state.applied is None or found.gap or not (found.complete or waiting):
             return found
         now, total = time.time(), self._sizes.total
         all_of_them = together(some for table, some in waiting.items() if not state.stands_with_undo(table))
@@ -124,7 +132,7 @@ class LagReader:
             found,
             waiting=all_of_them.events,
             seconds_behind=behind(all_of_them, now),
-            bytes_waiting=bytes_of(all_of_them, total) if complete else None,
+            bytes_waiting=bytes_of(all_of_them, total) if found.complete else None,
             tables=table_lags(state, waiting, now, total),
         )
 

@@ -23,6 +23,7 @@ from hive_replication.load.records import Record
 from hive_replication.load.replica.held_retries import Quarantine
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import Database
+from hive_replication.parallel import Threads
 from hive_replication.storage import Storage
 from hive_replication.storage.boundary import Boundary
 from tests.lags import POLICY, WELL
@@ -127,7 +128,9 @@ def test_a_parameter_that_was_edited_by_hand_hides_no_other_database(down: bool,
     policy = POLICY.model_copy(update={"databases": {"sales": "sales", "hr": "hr"}})
     monkeypatch.setattr("hive_replication.lag.reader.history_gap", lambda *_: None)
     connection: Any = SimpleNamespace(
-        source=SimpleNamespace(metastore=log, policy=policy, identity="u", storage=SimpleNamespace(threads=None)),
+        source=SimpleNamespace(
+            metastore=log, policy=policy, identity="u", storage=SimpleNamespace(threads=None), threads=Threads(2, "table")
+        ),
         target=SimpleNamespace(metastore=SimpleNamespace(database=theirs.get), policy=policy, identity="t"),
         store=SimpleNamespace(storage=Storage(()), root="hdfs://target:8020/dumps"),
         patterns=PatternMatches(),
@@ -161,7 +164,9 @@ def test_nobody_is_told_to_drop_a_replica_that_its_metastore_does_not_show(
     )
     shown: Callable[[str], Database | None] = denied if side == "target" else (lambda _: None)
     connection: Any = SimpleNamespace(
-        source=SimpleNamespace(metastore=log, policy=POLICY, identity="u", storage=SimpleNamespace(threads=None)),
+        source=SimpleNamespace(
+            metastore=log, policy=POLICY, identity="u", storage=SimpleNamespace(threads=None), threads=Threads(2, "table")
+        ),
         target=SimpleNamespace(metastore=SimpleNamespace(database=shown), policy=POLICY, identity="t"),
         store=SimpleNamespace(storage=Storage(()), root="hdfs://target:8020/dumps"),
         patterns=PatternMatches(),

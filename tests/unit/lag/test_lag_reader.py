@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tracemalloc
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, NotificationEvent
+from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
 from tests.lags import POLICY
 
@@ -52,6 +54,7 @@ def reader(monkeypatch: pytest.MonkeyPatch, log: Log, most: int | None, **applie
     monkeypatch.setattr("hive_replication.lag.reader.history_gap", lambda *_: None)
     policy: Policy = POLICY.model_copy(update={"databases": {name: name for name in applied}})
     source = SimpleNamespace(metastore=log, policy=policy, storage=SimpleNamespace(threads=None), acid=True)
+    source.threads = Threads(8, "table")
     target = SimpleNamespace(metastore=SimpleNamespace(database=database), policy=policy)
     return LagReader(cast("Source", source), cast("Target", target), most_events=most)
 
@@ -132,6 +135,29 @@ def test_a_database_that_a_metastore_does_not_show_hides_no_other(monkeypatch: p
         "hr": (None, "hr: permission denied"),
         "closed": (None, "closed: permission denied"),
     }
+
+
+def test_many_databases_are_read_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tick of the sensor was killed, each time anew, where each of hundreds of databases took its calls after the others'."""
+    lags = reader(monkeypatch, Log(), None, **{f"d{n}": 95 if n % 2 else 0 for n in range(200)})
+    have = lags._target.metastore.database
+
+    def slow(*arguments: object) -> None:
+        time.sleep(0.005)
+
+    def database(name: str) -> Database | None:
+        slow()
+        return have(name) if int(name[1:]) % 2 else None
+
+    monkeypatch.setattr(lags._target.metastore, "database", database)
+    monkeypatch.setattr(lags._source.metastore, "database", slow, raising=False)
+    monkeypatch.setattr("hive_replication.lag.reader.history_gap", slow)
+    begun = time.monotonic()
+    found = lags.read()
+    assert time.monotonic() - begun < 1.0  # one after another they take two seconds
+    assert [(one.database, one.applied, one.in_source) for one in found] == [
+        (f"d{n}", 95 if n % 2 else None, bool(n % 2)) for n in range(200)
+    ]
 
 
 class Purged(Log):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import dagster as dg
@@ -155,3 +156,17 @@ def test_many_databases_with_events_waiting_are_observed_less_often() -> None:
             if isinstance(said, dg.SensorResult):
                 cursor, rows = said.cursor or cursor, rows + len(said.asset_events)
         assert 200 * 12 <= rows <= 2 * 20 * 120, "an observation and an answer each, of twenty a minute"
+
+
+def test_what_replicas_are_is_asked_for_together() -> None:
+    """Of hundreds of databases one call after another took longer than a tick may."""
+    asked: list[list[str]] = []
+
+    def each(_: object, lags: Sequence[Lag]) -> Iterator[ReplicaRole | None]:
+        asked.append([one.database for one in lags])
+        return iter([None] * len(lags))
+
+    lags = [replace(LATE, database=name) for name in ("a", "b", "c")]
+    said = tick(None, lags, POLICY, set(), 1.0, lambda _: None, each)
+    assert isinstance(said, dg.SensorResult)
+    assert (asked, len(said.asset_events)) == ([["a", "b", "c"]], 6)
