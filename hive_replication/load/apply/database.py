@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain
 
-from hive_replication.errors import Refused, ReplicationError
+from hive_replication.errors import MetastoreError, Refused, ReplicationError
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.directories import Layout
@@ -31,7 +31,7 @@ from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.metastore.types import Database, copy_of
-from hive_replication.storage import Denied
+from hive_replication.storage import Denied, paths
 from hive_replication.storage.boundary import RESERVED, is_reserved
 
 _LOG = logging.getLogger(__name__)
@@ -212,18 +212,26 @@ class TargetDatabase:
     def _drop_tables(self, evid: int, names: list[str], kept: list[str], others: list[str]) -> None:
         """Drops all tables but those that are kept; their directories are retired where nothing that stays lies.
 
+        Each directory goes first: a load that is killed then finds the table still there. A drop that is refused brings it back.
+
         Args:
             evid: event id of the drop.
-            names: of all tables.
+            names: of all tables, in the order in which the metastore drops them.
             kept: those of foreign tables that stay.
             others: directories of other databases in this one's.
         """
         metastore, dropped = self.target.metastore, [name for name in names if name not in kept]
         live = live_locations(metastore, self.name, others, dropped)
-        for table in list(metastore.tables(self.name, dropped)):
+        found = {table.tableName: table for table in metastore.tables(self.name, dropped)}  # in no certain order
+        for table in (found[name] for name in dropped if name in found):
             place = table.sd.location
-            self._retire(str(place), partial(retire_unused, self.target.storage, self.location, place, evid, live))
-            drop_table(metastore, table)
+            retired = self._retire(str(place), partial(retire_unused, self.target.storage, self.location, place, evid, live))
+            try:
+                drop_table(metastore, table)
+            except MetastoreError:
+                if retired:
+                    self.target.storage.rename(retired, paths.collapsed(str(place)))
+                raise
 
     def _end_journal(self) -> None:
         """It stays where the directory does: no undo of the next database of the name goes back to before the drop.
@@ -232,16 +240,18 @@ class TargetDatabase:
         """
         self._retire(Layout(self.location).journal, self.journal.end, needed=True)
 
-    def _retire(self, directory: str, move: Callable[[], None], *, needed: bool = False) -> None:
+    def _retire(self, directory: str, move: Callable[[], str | None], *, needed: bool = False) -> str:
+        """Moves a directory; returns where it is then, as far as that is told."""
         self.check()
         try:
-            move()
+            return move() or ""
         except ReplicationError as error:
             if not _stays(error) or (needed and isinstance(error, Denied)):
                 raise  # the next load may move it
             why = f"the directory {directory} of what is dropped cannot be moved, and stays until it is deleted by hand: {error}"
             _LOG.warning("target database %s: %s", self.name, why, extra=about(self.name))
             self.left.append(why)
+            return ""
 
     def write_state(self, state: ReplicaState) -> None:
         """Writes its state if it changed."""

@@ -13,18 +13,26 @@ from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.storage import Storage, paths
 
 
-def retire(storage: Storage, location: str, directory: str | None, evid: int) -> None:
-    """Retires the directory of a dropped or foreign object, for an event; nothing happens if it lies outside the database's."""
+def retire(storage: Storage, location: str, directory: str | None, evid: int) -> str:
+    """Retires the directory of a dropped or foreign object, for an event; nothing happens if it lies outside the database's.
+
+    Returns:
+        Where it is now, "" where nothing was done.
+    """
     directory = (directory or "").rstrip("/")
     if directory.startswith(location.rstrip("/") + "/") and storage.exists(directory):
-        ProtectedMoves(storage).move(directory, f"{Layout(location).retired(str(evid), directory)}-{secrets.token_hex(4)}")
+        retired = f"{Layout(location).retired(str(evid), directory)}-{secrets.token_hex(4)}"
+        ProtectedMoves(storage).move(directory, retired)
+        return retired
+    return ""
 
 
-def retire_unused(storage: Storage, location: str, directory: str | None, evid: int, live: Locations) -> None:
+def retire_unused(storage: Storage, location: str, directory: str | None, evid: int, live: Locations) -> str:
     """Retires a directory as :func:`retire`, unless anything that is in use lies at, above or below it."""
     directory = paths.collapsed(directory or "")
     if directory.startswith(f"{location}/") and not live.touches(paths.normalise(directory)):
-        retire(storage, location, directory, evid)
+        return retire(storage, location, directory, evid)
+    return ""
 
 
 def retire_database(storage: Storage, location: str, evid: int) -> None:

@@ -62,7 +62,7 @@ class Metastore:
         return sorted(self.held)
 
     def tables(self, _: str, names: Iterable[str]) -> Iterator[Table]:
-        return (self.held[name] for name in names)
+        return (self.held[name] for name in sorted(names, reverse=True))  # in no certain order
 
     def table(self, _: str, name: str) -> Table | None:
         return self.held.get(name)
@@ -154,6 +154,32 @@ def test_materialized_views_go_before_the_tables_that_they_read(tmp_path: Path) 
     side.metastore.views = {"a": ["sales.mv"]}
     assert side.drop("replace")
     assert side.metastore.held == {}
+
+
+def test_materialized_views_go_first_too_where_the_database_stays(tmp_path: Path) -> None:
+    side = Side(tmp_path)
+    for name in ("m1", "t1", "t2"):
+        side.storage.write(f"{side.base}/{name}/f", b"1")
+        side.metastore.put(name, f"{side.base}/{name}", parameters=OURS)
+    side.metastore.views = {"t1": ["sales.m1"], "t2": ["reports.mv"]}
+    assert not side.drop("replace")
+    assert list(side.metastore.held) == ["t2"]
+    assert [file for file in side.files() if "retired" not in file] == ["sales.db/t2/f"]
+
+
+def test_the_data_of_a_table_whose_drop_is_refused_is_back_in_its_place(tmp_path: Path) -> None:
+    """As where a view is made meanwhile: it had no data any more."""
+    side = Side(tmp_path, "default")
+    side.storage.write(f"{side.base}/t/f", b"1")
+    side.metastore.put("t", f"{side.base}/t", parameters=OURS)
+    side.metastore.views = {"t": ["reports.mv"]}
+    side.metastore.materialized_views_over = lambda _: {}  # type: ignore[method-assign]
+    with pytest.raises(MetastoreError, match="is used in the following materialized views"):
+        side.drop()
+    assert side.files() == ["sales.db/t/f"]
+    side.metastore.views = {}
+    assert not side.drop()
+    assert [file.partition("-")[0] for file in side.files()] == ["sales.db/.repl/retired/170/t"]
 
 
 @pytest.mark.parametrize("place", ["orders", "orders/below", ""])
