@@ -27,7 +27,15 @@ from hive_replication.load.replica.failover_marks import read_only
 from hive_replication.load.replica.managed_location import without_external
 from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.parameter_lock import parameter_lock
-from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_with_state, is_ours, object_id, replica_state
+from hive_replication.load.replica.state import (
+    LAST_ID,
+    SOURCE,
+    ReplicaState,
+    database_with_state,
+    is_ours,
+    object_id,
+    replica_state,
+)
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.metastore.types import Database, copy_of
@@ -269,10 +277,12 @@ class TargetDatabase:
         self._written = state
 
     def _with(self, database: Database, state: ReplicaState, image: Database | None = None) -> Database:
-        """A database with a state; of a policy with ``read_only`` a replica is marked so."""
+        """A database with a state; of a policy with ``read_only`` a replica is marked so, until it is none any more."""
         made = database_with_state(database, state, image)
         if self.target.policy.read_only and state.source:
             made.parameters = read_only(made.parameters, "true")
+        elif self.target.policy.read_only and SOURCE in (database.parameters or {}):
+            made.parameters = read_only(made.parameters, "")
         return made
 
     def raise_table(self, name: str, evid: int, source: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +19,7 @@ from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord
 from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepPartitionsAside, adopted_at
 from hive_replication.load.plan.conflicts import Conflicts
-from hive_replication.load.replica.state import LAST_ID, SOURCE
+from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, FieldSchema, Function, Partition, ResourceUri, StorageDescriptor, Table
 from hive_replication.policy import Root
@@ -40,6 +42,7 @@ class Metastore:
         self.parts: dict[str, dict[str, Partition]] = {}
         self.made: dict[str, Function] = {}
         self.code: list[str] = []
+        self.parameters: dict[str, str] = {}
 
     def put(self, name: str, location: str, *days: str, parameters: dict[str, str] | None = None) -> None:
         """A table; partitioned with the directories of its days."""
@@ -53,10 +56,10 @@ class Metastore:
         return sorted(self.located)
 
     def database(self, name: str) -> Database | None:
-        return Database(name=name, locationUri=self.located[name], parameters={}) if name in self.located else None
+        return Database(name=name, locationUri=self.located[name], parameters=self.parameters) if name in self.located else None
 
-    def alter_database(self, *_: object) -> None:
-        """Keeps nothing."""
+    def alter_database(self, _: str, image: Database, __: Database) -> None:
+        self.parameters = image.parameters
 
     def table_names(self, _: str) -> list[str]:
         return sorted(self.held)
@@ -165,6 +168,21 @@ def test_materialized_views_go_first_too_where_the_database_stays(tmp_path: Path
     assert not side.drop("replace")
     assert list(side.metastore.held) == ["t2"]
     assert [file for file in side.files() if "retired" not in file] == ["sales.db/t2/f"]
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_database_that_is_no_replica_any_more_takes_writers_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
+) -> None:
+    """Else HiveServer2 refuses to drop the table that stays; a mark that the policy did not set is somebody else's."""
+    monkeypatch.setattr(import_module("hive_replication.load.apply.database"), "parameter_lock", lambda *_: nullcontext())
+    side = Side(tmp_path)
+    side.target.policy.read_only = read_only
+    side.metastore.parameters = {**ReplicaState(OURS[SOURCE], 160).parameters(), "readonly": "true", "comment": "x"}
+    side.metastore.put("t", f"{side.base}/t", parameters=OURS)
+    side.metastore.views = {"t": ["reports.mv"]}
+    assert not side.drop()
+    assert side.metastore.parameters == {"comment": "x"} | ({} if read_only else {"readonly": "true"})
 
 
 def test_the_data_of_a_table_whose_drop_is_refused_is_back_in_its_place(tmp_path: Path) -> None:
