@@ -10,7 +10,7 @@ from threading import Lock
 
 from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import owner_mark
-from hive_replication.load.layout.live_locations import Locations, all_tables, live_locations
+from hive_replication.load.layout.live_locations import Locations, all_tables, live_locations, place_of
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import CopySchemas
 from hive_replication.load.operations.columns import SetColumns
@@ -22,7 +22,6 @@ from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.names import unescape
-from hive_replication.metastore.types import directory_of
 from hive_replication.parallel import Call
 from hive_replication.storage import AlreadyExists, Denied, paths
 
@@ -208,7 +207,7 @@ class TakenPlaces:
         """Directories of all tables, and names of the partitioned ones by theirs."""
         data, partitioned = list[str](), dict[str, list[str]]()
         for table in all_tables(self._target.metastore, self._database):
-            place = (table.sd.location or "").rstrip("/")
+            place = place_of(table)
             if place and table.partitionKeys:
                 partitioned.setdefault(place, []).append(table.tableName)
             elif place:
@@ -223,7 +222,7 @@ class TakenPlaces:
 
     def _locations_of_partitions(self, table: str) -> Locations:
         try:
-            return Locations(map(directory_of, self._target.metastore.partitions(self._database, table)))
+            return Locations(map(place_of, self._target.metastore.partitions(self._database, table)))
         except NotFound:
             return Locations(())
 
@@ -233,7 +232,7 @@ class TakenPlaces:
 
     def _odd_places(self, table: str) -> frozenset[str]:
         """Directories that do not say by their names whose they are: of a million partitions few, mostly."""
-        found = ((directory_of(one), one.values) for one in self._target.metastore.partitions(self._database, table))
+        found = ((place_of(one), one.values) for one in self._target.metastore.partitions(self._database, table))
         return frozenset(place for place, values in found if not _spells(place, values))
 
 

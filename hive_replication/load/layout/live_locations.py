@@ -13,7 +13,7 @@ from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.table_kinds import is_partitioned
-from hive_replication.metastore.types import Table, directory_of
+from hive_replication.metastore.types import Partition, Table, directory_of
 from hive_replication.storage import Storage, paths
 
 _LOG = logging.getLogger(__name__)
@@ -113,11 +113,19 @@ def _normal(location: str) -> str:
     return paths.normalise(paths.collapsed(location))
 
 
+def place_of(thing: Table | Partition) -> str:
+    """The same of a table or partition; where no load could choose it, as the metastore has it, and "" where there is none."""
+    place = directory_of(thing)
+    with suppress(Refused):
+        return _normal(place)
+    return place
+
+
 def partition_places(metastore: Metastore, table: Table) -> Iterator[str]:
     """The directories of a table's partitions; none where it was dropped, or got another name, since it was read."""
     if is_partitioned(table):
         with suppress(NotFound):
-            yield from filter(None, map(directory_of, metastore.partitions(table.dbName, table.tableName)))
+            yield from filter(None, map(place_of, metastore.partitions(table.dbName, table.tableName)))
 
 
 def entangled(places: Iterable[str]) -> frozenset[str]:

@@ -130,7 +130,9 @@ class Places:
         return [Partition(values=["1"], sd=StorageDescriptor(location=self.used))]
 
 
-@pytest.mark.parametrize(("used", "free"), [("other/ds=1", True), ("u", False), ("u/ds=1", False), ("u2", True)])
+@pytest.mark.parametrize(
+    ("used", "free"), [("other/ds=1", True), ("u", False), ("u/ds=1", False), ("u2", True), ("x/..//u/ds=1", False)]
+)
 def test_a_transactional_table_goes_to_no_directory_that_a_partition_reads(tmp_path: Path, used: str, *, free: bool) -> None:
     home, storage = f"{tmp_path.as_uri()}/db.db", Storage((Root(uri=tmp_path.as_uri()),))
     storage.write(f"{home}/u/ds=1/file", b"1")
