@@ -99,7 +99,9 @@ def _added(session: Session, operation: SetConstraints) -> bool:
     if session.dry:
         return True
     child = session.target.metastore.table(session.database, operation.table)
-    if child is None or not is_ours(child, session.identity) or object_id(child) > session.reader.header.to_evid:
+    if child is None or not is_ours(child, session.identity):
+        return False
+    if gate.ahead({operation.table: object_id(child)}, session.reader.header.to_evid):
         return False
     try:
         operation.carry_out(session.target, session.database)

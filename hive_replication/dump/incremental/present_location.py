@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -185,7 +186,7 @@ class PresentLocations:
             for event in (LogEvent(row, self._filter_of) for row in rows):
                 if self._may_move(event) and _moves(event.event):
                     self._events.append(event)
-                elif event.row.database == self.database and event.row.type in _EMPTYING:
+                elif event.row.database == self.database and event.row.type in _EMPTYING and _MARK.search(event.row.message):
                     self._emptied.extend(_emptied(event.event))
             self._until = end
 
@@ -235,6 +236,7 @@ def _moved(event: LogEvent) -> tuple[str, ...]:
 
 _TYPES = frozenset({"ALTER_TABLE", "DROP_TABLE", "ALTER_PARTITION", "DROP_PARTITION"})
 _EMPTYING = frozenset({"ALTER_TABLE", "ALTER_PARTITION", "ALTER_PARTITIONS", "INSERT"})
+_MARK = re.compile(r'"(?:replace|isTruncateOp)"\s*:\s*"?true', re.IGNORECASE)  # few have it, and are decoded twice
 _NOTHING = Table()
 
 

@@ -204,7 +204,9 @@ def test_what_to_do_about_a_replica_that_is_marked_as_incompatible(monkeypatch: 
     )
     monkeypatch.setattr("hive_replication.lag.reader.history_gap", lambda *_: None)
     connection: Any = SimpleNamespace(
-        source=SimpleNamespace(metastore=log, policy=POLICY, identity="u", storage=SimpleNamespace(threads=None)),
+        source=SimpleNamespace(
+            metastore=log, policy=POLICY, identity="u", storage=SimpleNamespace(threads=None), threads=Threads(2, "table")
+        ),
         target=SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=POLICY, identity="t"),
         store=SimpleNamespace(storage=Storage(()), root="hdfs://target:8020/dumps"),
         patterns=PatternMatches(),

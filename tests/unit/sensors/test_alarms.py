@@ -335,7 +335,7 @@ def test_a_failed_window_that_is_mended_by_hand_ends(mended: Lag, web: WebServer
     watch.tick(mended)
     assert watch.tick(mended) == "1 alarm: run failure: windows of sales", "the run that tries it again says more"
     watch.now += 600
-    for lag in (behind, replace(WELL, held=HELD.held[1:]), replace(WELL, gap="purged", seconds_behind=None)):
+    for lag in (behind, replace(WELL, held=HELD.held[:1]), replace(WELL, gap="purged", seconds_behind=None)):
         assert "run failure: windows of sales" in watch.tick(lag)
     web.take()
     watch.tick(mended)

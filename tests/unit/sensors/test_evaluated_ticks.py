@@ -18,6 +18,7 @@ from hive_replication.errors import Unreachable
 from hive_replication.lag import Lag
 from hive_replication.load.replica.held_reasons import UNDONE_REASON
 from hive_replication.load.replica.state import PAUSED, ReplicaState
+from hive_replication.metastore.types import Database
 from hive_replication.policy.checks import Checks, Drift
 from repl_assets.catalog.keys import UNRECORDED_TAG, Names
 from repl_assets.checks.findings import Finding
@@ -44,7 +45,7 @@ class Servers(dg.ConfigurableResource["Servers"]):
     def connect(self, **_: Any) -> Connection:
         made = connect(POLICY.model_copy(update={"dump_root": self.dump_root}))
         made_up: Any = SimpleNamespace(
-            database=lambda name: SimpleNamespace(name=name, parameters=self.parameters),
+            database=lambda name: Database(name, parameters=self.parameters),
             current_event_id=lambda: 7,
             event=lambda _: None,
             partition_count=lambda _, table: 2_001 if table == "large" else 2_000,
