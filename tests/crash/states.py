@@ -14,7 +14,7 @@ from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, paths
 
 _VOLATILE = ("repl.", "hive.repl.", "hive_replication.", "transient_lastDdlTime", "numFiles", "totalSize", "last_modified")
 
@@ -72,7 +72,7 @@ def read_state(metastore: Metastore, storage: Storage, name: str, known: Known |
         else:
             places.append((key, shape, table.sd.location or ""))
     with ThreadPoolExecutor(8, thread_name_prefix="state") as pool:
-        files = pool.map(lambda place: reader.needed(place[0], _files(storage, place[2], known)), places)
+        files = pool.map(lambda place: reader.needed(place[0], storage, place[2], _files(storage, place[2], known)), places)
         seen = {key: Seen(shape, held, reader.has(key)) for (key, shape, _), held in zip(places, files, strict=True)}
         return found | seen | reader.objects(seen)
 
@@ -102,11 +102,12 @@ class Reader:
         """Whether an object is, or belongs to, a transactional table."""
         return key.partition("/")[0] in self.write_ids
 
-    def needed(self, key: str, files: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Those files of an object that the reader needs."""
+    def needed(self, key: str, storage: Storage, location: str, files: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Those files of an object that the reader needs; the base that a truncation leaves has none of them."""
         if not self.has(key):
             return files
-        names = read_by({name.partition("/")[0] for name, _ in files}, self.write_ids[key.partition("/")[0]], self.hidden)
+        there = {paths.name(one.uri.rstrip("/")) for one in storage.ls(location) if one.is_dir} if location else set[str]()
+        names = read_by(there, self.write_ids[key.partition("/")[0]], self.hidden)
         return frozenset((name, checksum) for name, checksum in files if name.partition("/")[0] in names)
 
     def objects(self, seen: State) -> State:
@@ -122,9 +123,13 @@ def together(seen: State) -> State:
 
 
 def _partitions(metastore: Metastore, table: Table) -> Iterator[tuple[str, str, str]]:
-    keys = [key.name for key in table.partitionKeys]
+    keys, transactional = [key.name for key in table.partitionKeys], is_transactional(table)
     for part in metastore.partitions(table.dbName, table.tableName):
-        yield f"{table.tableName.lower()}/{partition_name(keys, part.values)}", _partition_shape(part), part.sd.location or ""
+        yield (
+            f"{table.tableName.lower()}/{partition_name(keys, part.values)}",
+            _partition_shape(part, transactional=transactional),
+            part.sd.location or "",
+        )
 
 
 def _files(storage: Storage, location: str, known: Known) -> frozenset[tuple[str, str]]:
@@ -140,16 +145,20 @@ def _files(storage: Storage, location: str, known: Known) -> frozenset[tuple[str
 
 def _table_shape(table: Table) -> str:
     columns = [(column.name, column.type) for column in (*table.sd.cols, *(table.partitionKeys or ()))]
+    kept = _kept(table.parameters, transactional=is_transactional(table))
     serde = table.sd.serdeInfo.serializationLib if table.sd.serdeInfo else None
-    return repr((columns, table.tableType, serde, _kept(table.parameters), table.viewOriginalText))
+    return repr((columns, table.tableType, serde, kept, table.viewOriginalText))
 
 
-def _partition_shape(part: Partition) -> str:
-    return repr((part.values, [(column.name, column.type) for column in part.sd.cols], _kept(part.parameters)))
+def _partition_shape(part: Partition, *, transactional: bool) -> str:
+    columns = [(column.name, column.type) for column in part.sd.cols]
+    return repr((part.values, columns, _kept(part.parameters, transactional=transactional)))
 
 
-def _kept(parameters: Mapping[str, str] | None) -> list[tuple[str, str]]:
-    return sorted((key, value) for key, value in (parameters or {}).items() if not key.startswith(_VOLATILE))
+def _kept(parameters: Mapping[str, str] | None, *, transactional: bool = False) -> list[tuple[str, str]]:
+    """Those that must be equal; what they claim of the statistics of a transactional table is each metastore's own."""
+    volatile = (*_VOLATILE, *(("COLUMN_STATS_ACCURATE",) if transactional else ()))
+    return sorted((key, value) for key, value in (parameters or {}).items() if not key.startswith(volatile))
 
 
 def differences(wanted: State, found: State) -> list[str]:
