@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_replication.connect import Connection
@@ -63,9 +63,10 @@ def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -
     """Records, with those loads of the journal that left none; the newest first (pure)."""
     known = list(records)
     by_token = {entry.token: entry for entry in entries}
-    undone = {token for token, entry in by_token.items() if entry.status == "undone"}
-    found = [HistoryEntry(record, record.journal in undone) for record in known]
     recorded = {record.journal for record in known}
+    parts = {record.id: _parts(record, by_token, recorded) for record in known}
+    found = [HistoryEntry(one, bool(parts[one.id]) and all(part.status == "undone" for part in parts[one.id])) for one in known]
+    recorded.update(part.token for of_record in parts.values() for part in of_record)
     windows = {record.window: record.time for record in reversed(known)}  # a load may have a second journal of its window
     for entry in by_token.values():
         if entry.status == "part" and not entry.to_evid:
@@ -74,6 +75,21 @@ def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -
         if entry.token not in recorded and windows.get(made.window, 0.0) < entry.time:
             found.append(HistoryEntry(made, entry.status == "undone"))
     return sorted(found, key=lambda one: (one.record.time, one.record.id), reverse=True)
+
+
+def _parts(record: Record, entries: Mapping[str, Entry], recorded: Collection[str]) -> list[Entry]:
+    """The journals of a recorded load, the newest first: several where it was loaded in parts, each of which begins where one ends.
+
+    The record names the last. The first parts may have changed nothing, and have none.
+    """
+    begin, found = record.window.partition("-")[0], list[Entry]()
+    part = entries.get(record.journal)
+    while part is not None:
+        found.append(part)
+        others = (one for one in entries.values() if one.token not in recorded and one.token < found[-1].token)
+        before = [one for one in others if one.to_evid == found[-1].from_evid and str(one.to_evid) != begin]
+        part = max(before, key=lambda one: one.token, default=None)
+    return found
 
 
 def _of(entry: Entry, database: str) -> Record:

@@ -134,12 +134,14 @@ class _Load:
         with MetastoreLock(target.metastore, self.database) as lock:
             replica = TargetDatabase(target, self.database, lock.check, dry=False)
             ahead = frozenset({only} if only and rebuilt else ())
-            lookahead, boundary = _lookahead(target, source, reader), _boundary(target, source, reader)
-            session = Session(replica, reader, self.table, self.copier, self.progress, lookahead, ahead, boundary)
+            boundary = _boundary(target, source, reader)
+            session = Session(replica, reader, self.table, self.copier, self.progress, rebuilt=ahead, boundary=boundary)
             if self.statement.to_evid is not None and session.exists:
                 require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
             held: list[Held] = []
             for part in parts_of_window(session) if only is None else [session]:
+                # Its own lookahead: the source's log has gone on while the parts before it were loaded.
+                part = replace(part, lookahead=_lookahead(target, source, part.reader))
                 self.earlier, self.session = self.journal, part
                 held = held_after(self._carried_out(part, source, repair=repair, only=only), held)
             session = replace(session, held=held)

@@ -6,7 +6,8 @@ was in. Some windows stay whole, and their load takes the memory that it takes:
 - up to where the replica stands, since tables that are held behind it are brought up to there together;
 - up to where an interrupted load may have brought objects: the window of a retry is never shorter (``load.plan.gate``);
 - from a drop of the database to its creation: between the two there is no replica to go on from;
-- loads of one table, plans, and windows with which the policy changes, whose newly included tables come at the end.
+- loads of one table, plans and what was approved by them, and windows with which the policy changes, whose newly included tables
+  come at the end.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ def held_after(session: Session, earlier: Iterable[Held]) -> list[Held]:
 
 def _may_be_cut(session: Session) -> bool:
     header, state = session.reader.header, session.state
-    same_policy = not header.joined and not state.coming and header.taken in ("", state.scope)
-    return header.kind == "incremental" and session.table is None and not session.dry and same_policy
+    if header.kind != "incremental" or session.table is not None or session.dry or session.target.policy.approval:
+        return False
+    return not header.joined and not state.coming and header.taken in ("", state.scope)
 
 
 @dataclass

@@ -113,6 +113,19 @@ def test_loads_without_a_record_are_told_from_the_journal() -> None:
     assert merged([], [Entry("j/e", 0, 0, "e", "part", 40.0)], "sales") == []  # left by the undo of a table
 
 
+@pytest.mark.parametrize(("undone", "seen"), [((), False), (("c",), False), (("a", "b", "c"), True)])
+def test_a_load_in_parts_is_one_entry_and_undone_where_all_of_it_is(undone: tuple[str, ...], seen: bool) -> None:
+    spans = {"0": (90, 100), "a": (100, 103), "b": (103, 106), "c": (106, 107), "d": (107, 109)}
+    entries = [Entry(f"j/{t}", *span, t, "undone" if t in undone else "done", 1.0) for t, span in spans.items()]
+    records = [
+        Record("1" * 21, "window", "sales", "ann@gate", 5.0, window="90-100", journal="0"),
+        Record("2" * 21, "window", "sales", "ann@gate", 20.0, window="100-107", journal="c"),
+        Record("3" * 21, "window", "sales", "ann@gate", 30.0, window="107-109", journal="d"),
+    ]
+    found = merged(records, entries, "sales")
+    assert [(one.record.window, one.undone) for one in found] == [("107-109", False), ("100-107", seen), ("90-100", False)]
+
+
 @pytest.mark.parametrize("down", [False, True])
 def test_a_parameter_that_was_edited_by_hand_hides_no_other_database(down: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither in the status nor in the alarms, with a source that answers or without it."""

@@ -19,6 +19,7 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
 from tests.bootstraps import SOURCE, Loading, header, loading
+from tests.moving import POLICY
 
 HEADER = replace(header(200), kind="incremental", from_evid=100, from_hash="h100", skipped={"v": "a view"})
 STATE = ReplicaState(SOURCE, 100)
@@ -139,9 +140,13 @@ def test_windows_that_stay_whole(state: ReplicaState, head: DumpHeader) -> None:
     assert len(list(parts_of_window.parts_of_window(load(*SEVEN, state=state, head=head)))) == 1
 
 
-def test_plans_and_loads_of_one_table_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_what_is_approved_by_them_and_loads_of_one_table_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part would do what the plan of the whole window has not: make a table that is dropped later in it."""
     session = load(*SEVEN)
     assert events_of(replace(session, table="t")) == [[one.notification.evid for one in SEVEN]]
+    approved: Any = load(*SEVEN)
+    approved.replica.target.policy = POLICY.model_copy(update={"approval": True})
+    assert events_of(approved) == [[one.notification.evid for one in SEVEN]]
     monkeypatch.setattr(Loading, "dry", True)
     assert events_of(session) == [[one.notification.evid for one in SEVEN]]
 
