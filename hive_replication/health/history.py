@@ -78,7 +78,7 @@ def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -
 
 
 def _parts(record: Record, entries: Mapping[str, Entry], recorded: Collection[str]) -> list[Entry]:
-    """The journals of a recorded load, the newest first: several where it was loaded in parts, each of which begins where one ends.
+    """The journals of a recorded load, the newest first: several where it was loaded in parts, one after another.
 
     The record names the last. The first parts may have changed nothing, and have none.
     """
