@@ -68,7 +68,7 @@ def policy_definitions(
         resources: take the place of the policy's own, by key.
         most_tables: tables that get assets of their own; databases beyond it get one asset for all their tables.
         others: names of the project's other policies.
-        problem: why the policy is not the one that its file has now.
+        problem: why this policy, or another one of its name, is not in use as its file has it now.
     """
     found = [(catalog or Catalog()).database(name) for name in sorted(policy.databases)]
     databases = [without_twins(database) for database in with_overflow(found, most_tables)]

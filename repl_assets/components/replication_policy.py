@@ -62,6 +62,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
     kept_at = cast("Path | None", None)
     catalog_at = cast("Path | None", None)
     problem = ""
+    left_out = False  # another component of the project has its policy's name
 
     @classmethod
     def load(cls, attributes: BaseModel | None, context: dg.ComponentLoadContext) -> Self:
@@ -111,7 +112,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         """Makes the definitions, and keeps the policy with which they could be made."""
         made = self._with_catalog(context)
         loading = DefinitionsLoadContext.get().load_type is DefinitionsLoadType.INITIALIZATION
-        if loading and self.kept_at and not self.problem and (policy := self.settings()):
+        if loading and self.kept_at and not (self.problem or self.left_out) and (policy := self.settings()):
             keep_policy(self.kept_at, policy)
         return made
 
@@ -166,7 +167,10 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         write_whole(state_path, found.to_json())
 
     def build_defs_from_state(self, context: dg.ComponentLoadContext, state_path: Path | None) -> dg.Definitions:
-        """Definitions from the policy and the catalog; none, with a warning, where no policy is named."""
+        """Definitions from the policy and the catalog; none, with a warning, where no policy is named.
+
+        None either where another policy of this name is used: an error would end the sensors of all policies, and their alarms.
+        """
         policy = self.settings()
         if policy is None:
             _LOG.warning("no policy: set HIVE_REPL_CONFIG to a policy file, or write policy_file or policy into defs.yaml")
@@ -175,7 +179,13 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         if context is not None:  # pyright: ignore[reportUnnecessaryComparison] (in tests)
             project = context.component_tree.get_all_components(ReplicationPolicy)
         loaded = [(one, one.settings()) for one in project]
-        _require_own_name(policy, loaded)
+        first, *twins = _of_one_name(policy, loaded)
+        self.left_out = first is not self
+        if self.left_out:
+            _LOG.warning("%s", _twin(policy, self, first))
+            return dg.Definitions()
+        problems = [f"the policy {policy.name} is used as it was loaded last: {self.problem}"] if self.problem else []
+        problems += [_twin(policy, one, self) for one in twins]
         catalog = _known_catalog(policy, state_path)
         tables = {one.name: frozenset({*(t.name for t in one.tables), *dict(one.left_out)}) for one in catalog.databases}
         looking = dg.Definitions(
@@ -189,7 +199,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             catalog,
             settings=SensorSettings(self.interval_seconds, self.listen_seconds, self.event_ttl_days * DAY, self.max_runs),
             most_tables=self.max_tables,
-            problem=self.problem,
+            problem="; ".join(problems),
             others={other.name for _, other in loaded if other} - {policy.name},
         )
         return dg.Definitions.merge(made, looking)
@@ -218,15 +228,15 @@ def why_no_reload(loaded: Collection[tuple[ReplicationPolicy, Policy | None]]) -
     return why
 
 
-def _require_own_name(policy: Policy, loaded: Iterable[tuple[ReplicationPolicy, Policy | None]]) -> None:
-    """Makes sure that no other policy of the project has this one's name, of which the names in Dagster are made.
+def _of_one_name(policy: Policy, loaded: Iterable[tuple[ReplicationPolicy, Policy | None]]) -> list[ReplicationPolicy]:
+    """The components whose policies have this one's name, of which those in Dagster are made; the one used last first."""
+    found = [one for one, other in loaded if other and other.name == policy.name]
+    return sorted(found, key=lambda one: (kept := kept_policy(one.kept_at)) is None or kept.name != policy.name)
 
-    Raises:
-        BadRequest: one has.
-    """
-    places = [one.policy_file or "defs.yaml" for one, other in loaded if other and other.name == policy.name]
-    if len(places) > 1:
-        raise BadRequest(f"two policies are named {policy.name!r} ({', '.join(places)}): give each a name of its own")
+
+def _twin(policy: Policy, one: ReplicationPolicy, first: ReplicationPolicy) -> str:
+    places = [each.policy_file or "defs.yaml" for each in (one, first)]
+    return f"two policies are named {policy.name!r}: {places[0]} is left out, {places[1]} is used; give each a name of its own"
 
 
 def _catalog_of(policy: Policy) -> str:

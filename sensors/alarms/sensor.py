@@ -66,7 +66,7 @@ class Watched:
     Args:
         checks: of assets.
         of_partitions: of tables that are partitions of one asset.
-        problem: why the policy is not the one that its file has now, "" where it is.
+        problem: why this policy, or another one of its name, is not in use as its file has it now; "" where all are.
     """
 
     checks: Sequence[dg.AssetCheckKey] = ()
@@ -88,7 +88,7 @@ def alarm_sensor(
         reader: reads its lags.
         checks: of assets; their failures are alarms.
         of_partitions: checks of tables that are partitions of one asset, likewise.
-        problem: why the policy is not the one that its file has now.
+        problem: why this policy, or another one of its name, is not in use as its file has it now.
     """
     names = Names.of(policy)
     watched, dropped = Watched(told(checks), told(of_partitions), problem), DroppedTables()
@@ -179,8 +179,8 @@ def _with_checks(alarms: dict[str, Open], found: Answers, gone: Collection[str],
 
 
 def _with_problem(alarms: dict[str, Open], policy: str, problem: str, now: float) -> dict[str, Open]:
-    """Adds a policy that is not valid; it is in use as it was."""
-    alarm = Alarm("invalid policy", policy, f"the policy {policy} is used as it was loaded last: {problem}", _CORRECT)
+    """Adds a policy that is not in use as its file has it now."""
+    alarm = Alarm("invalid policy", policy, problem, _CORRECT)
     return updated(alarms, {alarm.key: alarm} if problem else {}, [alarm.key], now)
 
 

@@ -89,6 +89,7 @@ def swap(context: typer.Context, config: Config = None) -> None:
     from hive_replication.policy.swap import swapped
 
     made = swapped(settings(context, config, False).policy())
+    print("# Where the other policy stays in use for other databases, give this one a name of its own, before failover reverse.")
     print(yaml.safe_dump(made.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
 
 

@@ -69,7 +69,9 @@ def test_the_command_prints_a_policy(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = tmp_path / "policy.yaml"
     path.write_text(yaml.safe_dump({**SIDES, "databases": {"sales": "copy"}}))
     assert run(["--config", str(path), "policy", "swap"]) == 0
-    (tmp_path / "back.yaml").write_text(capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    assert "give this one a name of its own, before failover reverse" in printed.splitlines()[0]
+    (tmp_path / "back.yaml").write_text(printed)
     assert load_policy(tmp_path / "back.yaml") == swapped(load_policy(path))
 
 

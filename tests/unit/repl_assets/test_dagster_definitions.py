@@ -14,6 +14,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import dagster as dg
 import pytest
@@ -428,7 +429,7 @@ from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadT
 replication_policy.read_catalog, replication_policy.resolved = lambda *_: Catalog(), lambda policy, *_, **__: policy
 alarms = build.alarm_sensor
 def alarm_sensor(*given):
-    print(given[-1].partition(":")[0] or "no problem")
+    print(given[-1].partition("\\n")[0] or "no problem")
     return alarms(*given)
 build.alarm_sensor = alarm_sensor
 file = pathlib.Path("policy.yaml")
@@ -469,7 +470,7 @@ def test_a_policy_that_is_not_valid_leaves_the_last_one_in_use_with_an_alarm(tmp
     said = done.stdout.splitlines()
     assert said[1::2] == [loaded] * 8, done.stderr
     assert said[0] == said[2] == said[12] == said[14] == "no problem"
-    assert all("policy.yaml" in one for one in said[4:12:2])
+    assert all("the policy default is used as it was loaded last: policy.yaml" in one for one in said[4:12:2])
     assert "the policy default as it was loaded last is used" in done.stderr
 
 
@@ -567,22 +568,53 @@ def test_dagster_finds_the_project_valid(tmp_path: Path) -> None:
     assert "All code locations passed validation" in done.stderr + done.stdout
 
 
-def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
-    content = policy().model_dump(mode="json", exclude_defaults=True)
-    defs = tmp_path / "project" / "defs"
-    for folder in ("one", "two"):
-        (defs / folder).mkdir(parents=True)
+def test_of_two_policies_of_one_name_the_one_that_was_used_stays(tmp_path: Path) -> None:
+    """As with a swapped policy that kept its name: all sensors ended, and the alarms with them."""
+    code = """
+import dagster as dg, pathlib
+for _ in range(3):
+    made = dg.load_from_defs_folder(path_within_project=pathlib.Path("project/defs").resolve())
+    made.get_repository_def()
+    print(len(made.sensors), *sorted(str(one.key.path[1]) for one in made.resolve_all_asset_specs()))
+    if pathlib.Path("back").exists():
+        pathlib.Path("back").rename("project/defs/back")  # which Dagster loads first
+"""
+    of_old = tmp_path / "project" / "defs" / "of_old"
+    for place, databases in ((of_old, {"sales": "sales_copy"}), (tmp_path / "back", {"sales_copy": "sales"})):
+        place.mkdir(parents=True)
+        content = policy().model_copy(update={"databases": databases}).model_dump(mode="json", exclude_defaults=True)
         spec = {"type": "repl_assets.components.ReplicationPolicy", "attributes": {"policy": content}}
-        (defs / folder / "defs.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+        (place / "defs.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
     (tmp_path / "project" / "__init__.py").touch()
-    code = f"import dagster as dg, pathlib; dg.load_from_defs_folder(path_within_project=pathlib.Path({str(defs)!r}))"
     (tmp_path / "pyproject.toml").write_text(
         '[tool.dg]\ndirectory_type = "project"\n[tool.dg.project]\nroot_module = "project"\n', encoding="utf-8"
     )
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert "two policies are named 'default' (defs.yaml, defs.yaml): give each a name of its own" in done.stderr
+    assert done.stdout.splitlines() == ["5 sales__dump sales__load sales__source"] * 3, done.stderr
+    assert done.stderr.count("two policies are named 'default': defs.yaml is left out, defs.yaml is used; give each") == 2
+
+
+def test_a_policy_that_is_left_out_for_its_name_is_an_alarm_of_the_other_one(
+    log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def kept(*_: object, problem: str, **__: object) -> dg.Definitions:
+        told.append(problem)
+        return dg.Definitions()
+
+    monkeypatch.setattr(replication_policy, "policy_definitions", kept)
+    first, twin = (component(policy=policy().model_dump(mode="json")) for _ in range(2))
+    context = mock.Mock()
+    context.component_tree.get_all_components.return_value = [first, twin]
+    first.build_defs_from_state(context, None)
+    made = twin.build_defs_from_state(context, None)
+    assert list(made.sensors or ()) == []
+    said = "two policies are named 'default': defs.yaml is left out, defs.yaml is used; give each a name of its own"
+    assert told == [said]
+    assert said in log.text
 
 
 def test_errors_of_a_policy_in_defs_yaml_are_one_line_with_their_places() -> None:
