@@ -130,13 +130,14 @@ def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: i
         kind: of the failover.
     """
     applied = state.applied or 0
+    stayed = {name: 0 for name in state.held if state.why_left_out(name)}  # by now the source's may be replicated again
     marks = FailoverMarks(
         endpoint=TARGET,
         event=applied,
         origin=state.source,
         opened=evid,
         kind=kind,
-        behind={name: at for name, at in state.at.items() if at < applied},
+        behind={name: at for name, at in state.at.items() if at < applied} | stayed,
         message_hash=state.applied_hash,
     )
     counters = {key: value for key, value in parameters.items() if key.startswith(("repl.metrics.", DUMPING))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused
@@ -82,7 +82,7 @@ def plan(connection: Connection, name: str, reach: Reachable) -> FailoverPlan:
     acid = connection.source.policy.acid
     ends = f"{'aborted' if acid.at_timeout == 'abort' else 'refused'} after {acid.open_txn_timeout:g} s"
     return FailoverPlan(
-        found,
+        replace(found, problem=found.problem or _untold_of_stayed(found, lag)),
         tuple(steps_left(found, open_now, ends, window, tables)),
         lag.bytes_waiting,
         lag.seconds_behind,
@@ -123,6 +123,14 @@ def steps_left(
         yield PlannedStep("finish: close the source", f"{name} waits to become a replica of {target}", 0.0, "one call")
     if phase == "opened":
         yield PlannedStep("finish: close the source", f"{name} waits to become a replica of {target}", 0.0, "one call")
+
+
+def _untold_of_stayed(found: FailoverStatus, lag: Lag) -> str:
+    """Of replicas that stay as they were nothing is compared before a start: the source's may be replicated again."""
+    stayed = [table for table, reason in lag.held if stays_left(reason)]
+    if not stayed or found.phase not in ("replicating", "started"):
+        return ""
+    return f"of tables that were left out, and stay as they were until a repair: {', '.join(stayed)}"
 
 
 def _problems(sides: Sides, lag: Lag) -> Iterator[str]:

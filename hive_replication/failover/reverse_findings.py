@@ -135,8 +135,8 @@ def compared(connection: Connection, name: str, progress: Progress | None) -> It
 def _never_equal(connection: Connection, name: str, marks: FailoverMarks) -> set[str]:
     """Tables and functions of which the opened database may have something that was never the old source's: not by their log.
 
-    Their bootstrap or recovery had failed when it was opened, its policy had left them, or they stood so far behind that the log
-    of the old source no longer tells what it wrote to them.
+    Their bootstrap or recovery had failed when it was opened, they stayed as they were, being left out, its policy had left them,
+    or they stood so far behind that the log of the old source no longer tells what it wrote to them.
     """
     source = connection.source
     names = filter(source.policy.includes, source.metastore.table_names(name))
@@ -197,9 +197,9 @@ def require_allowed(found: FailoverReverse, conflicts: ConflictPolicy, *, drop: 
     if found.never_equal and conflicts == "refuse":
         raise Refused(
             f"the opened database {found.database!r} never had {_shown(found.never_equal)} as the old source "
-            f"{found.target_database!r} has it: it was opened while they were unfinished or far behind, or left out by its "
-            "policy; save what is needed, and set conflicts in the policy to replace (the opened one wins) or keep-aside "
-            "(another name)"
+            f"{found.target_database!r} has it: it was opened while they were unfinished or far behind, or left out (by its "
+            "policy, or by their kind); save what is needed, and set conflicts in the policy to replace (the opened one wins) "
+            "or keep-aside (another name)"
         )
     if found.dropped and not drop:
         raise Refused(

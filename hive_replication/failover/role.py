@@ -82,13 +82,15 @@ def readiness(lag: Lag) -> str:
     if lag.waiting is None:
         return f"not known: {lag.problem or 'the log was not read'}"
     kept = _kept([name for name, reason in lag.held if stays_left(reason)])
-    if lag.waiting or not lag.complete:
+    if lag.waiting or not lag.complete or kept:
         more = "" if lag.complete else " or more"
         return f"ready for a planned failover; without the source {count(lag.waiting, 'event')}{more} would be lost now{kept}"
     return f"ready: nothing would be lost now, even without the source{kept}"
 
 
 def _kept(names: list[str]) -> str:
-    """Of tables that no event is applied to: whether the source's are still left out, a failover's start looks."""
-    verb = "stays as it was" if len(names) == 1 else "stay as they were"
-    return f"; {count(len(names), 'table')} {verb}, being left out: {', '.join(names)}" if names else ""
+    """Of tables that no event is applied to: whether the source's are still left out, only a failover's start looks."""
+    if not names:
+        return ""
+    verb = "it stays as it was" if len(names) == 1 else "they stay as they were"
+    return f"; of {count(len(names), 'table')} that is not known, since {verb}, being left out: {', '.join(names)}"

@@ -29,7 +29,8 @@ class FailoverStatus:
         read_only: whether the source is marked as read-only; None where it does not answer.
         not_replicated: events of the source that the target does not have.
         problem: why that, or a part of it, is not known, or "".
-        unfinished: tables and functions whose bootstrap or recovery had failed when the target was opened.
+        unfinished: tables and functions whose bootstrap or recovery had failed when the target was opened, or that stayed as they
+            were until then, being left out.
     """
 
     database: str

@@ -58,10 +58,10 @@ def plan(context: typer.Context, name: SourceDatabase, config: Config = None, js
     lost = found.status
     if lost.problem:
         chosen.output.remark(f"what would be lost now is not known: {lost.problem}")
-    elif lost.not_replicated:
+    if lost.not_replicated:
         tables = ", ".join(lost.tables) or "the database itself"
         chosen.output.remark(f"lost without the source: {len(lost.not_replicated)} events, of {tables}")
-    else:
+    if not (lost.problem or lost.not_replicated):
         chosen.output.remark("nothing would be lost now")
     chosen.output.remark(*(f"held: {table}: {reason}" for table, reason in found.held), *found.problems)
 

@@ -12,10 +12,14 @@ from hive_replication.dump.source import Source, message_hash
 from hive_replication.errors import Refused
 from hive_replication.failover import reverse_findings
 from hive_replication.failover.changes import changes
+from hive_replication.failover.finish import opened
 from hive_replication.failover.reverse_findings import both_changed, kept_aside, require_allowed
 from hive_replication.failover.status import status
-from hive_replication.load.replica.failover_marks import FailoverMarks
-from hive_replication.load.replica.state import LEFT_MARK
+from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.replica.held_lanes import with_held
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
+from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
+from hive_replication.load.report import Held
 from hive_replication.metastore.types import NotificationEvent
 from hive_replication.verify import TableComparison
 from tests import model
@@ -145,3 +149,15 @@ def test_a_table_that_stood_before_the_log_hides_nothing_of_the_others(different
     assert (told.not_replicated, told.problem) == ((), f"the log lacks events of tables that stand before 3: {A}")
     old.purged = 1
     assert both_changed(connected(opened, old), "db", marks).never_equal == (), "the log tells"
+
+
+def test_a_table_that_was_left_out_and_is_replicated_again_is_a_conflict(different: set[str]) -> None:
+    """Held until a repair, it stood where the windows ended: a failback took it for equal, and its rows were lost."""
+    different |= {A, B}
+    why = Held((A,), 1, 2, f"{LEFT_OUT_REASON}tables of Iceberg are not replicated", table=A)
+    state = with_held(ReplicaState("thrift://a:1/db", 3), [why], window=3)
+    parameters = opened(state.parameters(), state, "nightly", 1, 1, "UNPLANNED")
+    now, old = Side({A: {}, B: {}}, log(CREATE), parameters=parameters), Side({A: {}, B: {}, C: {}}, OLD)
+    found = both_changed(connected(now, old), "db", failover_marks(now.database("db")))
+    assert (found.conflicting, found.never_equal, found.problem) == ((A,), (A,), ""), "B differs since the opened one was written"
+    assert status(connected(old, now), "db").unfinished == (A,)

@@ -24,12 +24,13 @@ from tests.lags import HELD, LATE, NOWHERE, POLICY, WELL
         (HELD, "not ready: 2 tables held: orders, old"),
         (
             replace(WELL, held=(("old", f"{LEFT_OUT_REASON}tables of Iceberg"),)),
-            "ready: nothing would be lost now, even without the source; 1 table stays as it was, being left out: old",
+            "ready for a planned failover; without the source 0 events would be lost now; of 1 table that is not known, since it "
+            "stays as it was, being left out: old",
         ),
         (
             replace(LATE, held=(("a", f"{LEFT_OUT_REASON}x"), ("b", f"{LEFT_OUT_REASON}y"))),
-            "ready for a planned failover; without the source 50 events would be lost now; 2 tables stay as they were, being "
-            "left out: a, b",
+            "ready for a planned failover; without the source 50 events would be lost now; of 2 tables that is not known, since "
+            "they stay as they were, being left out: a, b",
         ),
         (replace(WELL, without_data=True), "not ready: it has no data"),
         (replace(WELL, without_data=True, waiting=None, problem="the source does not answer"), "not ready: it has no data"),
