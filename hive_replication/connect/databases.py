@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Annotated
@@ -23,6 +24,8 @@ from hive_replication.connect.dump_root import dump_root
 from hive_replication.connect.hanging_storage import require_answers
 from hive_replication.dump.source import REMOTE
 from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.load.replica.failover_marks import failover_marks
+from hive_replication.load.replica.state import replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import is_remote
 from hive_replication.policy import Policy, Root
@@ -78,7 +81,8 @@ def matched(policy: Policy, source: Metastore, patience: float, *, record: bool 
 
     Raises:
         BadRequest: two databases that the policy names have the same name on the target, or the file of the databases is damaged.
-        Unreachable: the source's metastore does not answer, or what is to be recorded cannot be: the storage of dumps does not.
+        Unreachable: the source's metastore does not answer, or what is to be recorded cannot be: the storage of dumps does not,
+            or the target's metastore, which is asked where the pair is new.
         Denied: what is to be recorded cannot be.
     """
     if not any(map(is_pattern, policy.databases)):
@@ -162,31 +166,71 @@ def _place(policy: Policy, root: Root) -> str:
 def _known(
     storage: Storage, policy: Policy, root: Root, patience: float, there: _There | None = None
 ) -> tuple[int, dict[str, list[str]]]:
-    """The newest number of a policy's files, and what that file says; before the first, 0 and what an earlier version kept."""
+    """The newest number of a policy's files, and what that file says; before the first, 0 and what else is kept for it."""
     require_answers(storage, patience)
     place = _place(policy, root)
     if number := _newest(storage, place):
         return number, _read(storage, f"{place}/{number}.json")
-    return 0, _of_its_name(storage, f"{root.uri}.policies/{policy.name}", there)
+    return 0, _of_its_name(storage, policy, f"{root.uri}.policies", there, patience)
 
 
-def _of_its_name(storage: Storage, place: str, there: _There | None) -> dict[str, list[str]]:
-    """What earlier versions kept for all policies of a name: another's where this source, if it can be asked, lacks any of it.
+def _of_its_name(storage: Storage, policy: Policy, place: str, there: _There | None, patience: float) -> dict[str, list[str]]:
+    """Of what is kept for other metastores, and by earlier versions for all of a name, that whose replicas the target has.
 
-    The first of them wrote only one file, in place: it may have been left half-written.
+    An address in the policy may have changed. Where it has none, it is what an earlier version kept, but another's where this
+    source, if it can be asked, lacks any of it. The first of them wrote only one file, in place: it may be half-written.
     """
-    number = _newest(storage, place)
-    known = _read(storage, f"{place}/{number}.json" if number else f"{place}.json")
+    earlier = f"{place}/{policy.name}"
+    number = _newest(storage, earlier)
+    known = _read(storage, f"{earlier}/{number}.json" if number else f"{earlier}.json")
+    kept = [*_of_other_pairs(storage, policy, place), known]
+    ours = _replicated(policy, {*chain(*(chain(*one.values()) for one in kept))}, there, patience)
+    best = max(kept, key=lambda one: len(ours.intersection(chain(*one.values()))))
+    if ours.intersection(chain(*best.values())):
+        return best
     lacks = set(chain(*known.values())).difference(there.names, there.remote) if there else ()
     if not lacks:
         return known
     _LOG.warning(
-        "the databases in %s seem to be those of another policy of this name, since this source has no %s: the patterns stand "
-        "for what it has now",
-        place,
+        "the databases in %s seem to be those of another policy of this name, since this source has no %s, and the target no "
+        "replica of any: the patterns stand for what it has now",
+        earlier,
         ", ".join(sorted(lacks)),
     )
     return {}
+
+
+def _of_other_pairs(storage: Storage, policy: Policy, place: str) -> Iterator[dict[str, list[str]]]:
+    of_pair = re.compile(rf"{re.escape(policy.name)}-[0-9a-f]{{8}}")
+    for uri in (status.uri.rstrip("/") for status in storage.ls(place)):
+        if of_pair.fullmatch(uri.rpartition("/")[2]):
+            with suppress(BadRequest, Denied):  # one that is damaged is told of to those whose it is
+                yield _read(storage, f"{uri}/{_newest(storage, uri)}.json")
+
+
+def _replicated(policy: Policy, names: set[str], there: _There | None, patience: float) -> set[str]:
+    """Databases of which the target has replicas of this policy, from this source if it can be asked, or that it was opened with.
+
+    Raises:
+        Unreachable: the target does not answer, and the source does.
+    """
+    found = set[str]()
+    if not names:
+        return found
+    identity = there.source.uuid() or there.source.uri if there else ""
+    try:
+        with Metastore.of(policy.target, timeout=patience, retries=2) as target:
+            for name in filter(policy.has_database, names):
+                replica = target.database(policy.target_of(name))
+                state, opened = replica_state(replica), failover_marks(replica).origin
+                source, _, database = (state.source or opened).rpartition("/")
+                if database == name and identity in ("", source) and state.policy in ("", policy.name):
+                    found.add(name)
+    except Unreachable as error:
+        if there:
+            raise
+        _LOG.warning("which of the databases are replicas of the policy is not known: %s", error)
+    return found
 
 
 def _newest(storage: Storage, place: str) -> int:

@@ -55,7 +55,8 @@ def reach(policy: Policy) -> Reachable:
 def connect_reachable(policy: Policy, name: str | None = None) -> tuple[Connection, Reachable]:
     """Connects the sides of a policy where a side, or the storage of dumps, may be down. Nothing is recorded.
 
-    Without the source its patterns have the databases that they had last; without the storage of dumps, too, the one asked for.
+    Without the source its patterns have the databases that they had last; where none are known of, or the storage of dumps is
+    down, too, the one asked for.
 
     Args:
         policy: the policy.
@@ -69,12 +70,13 @@ def connect_reachable(policy: Policy, name: str | None = None) -> tuple[Connecti
         metastore = Metastore.of(policy.source, connections=policy.metastore_connections)
         policy, patterns = matched(policy, metastore, _TIMEOUT, record=False)
         return connected(policy, metastore, patterns), found
-    patterns = PatternMatches()
+    written, patterns = policy, PatternMatches()
     try:
         policy, patterns = matched_before(policy, _TIMEOUT)
     except (Unreachable, Denied) as error:
         _LOG.info("the databases of patterns are left out: %s", error)
-        policy = with_databases(policy, (name,) if name and policy.has_database(name) else ())
+    if not any(patterns.databases.values()):
+        policy = with_databases(written, (name,) if name and written.has_database(name) else ())
     return connected(policy, Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS), patterns), found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hive_metastore.ttypes import DatabaseType
@@ -17,6 +18,7 @@ from hive_replication.connect.databases import matched, matched_before, taken_in
 from hive_replication.doctor.patterns import database_findings
 from hive_replication.dump import source as module_of_sources
 from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database
 from hive_replication.policy import Policy, Root
@@ -116,11 +118,41 @@ class Source:
     def __init__(self, *names: str, remote: str = "") -> None:
         self.names, self.remote = names, remote
 
+    def uuid(self) -> str:
+        return "s"
+
     def databases(self) -> list[str]:
         return list(self.names)
 
     def database(self, name: str) -> Database:
         return Database(name=name, type=DatabaseType.REMOTE if name == self.remote else None)
+
+
+class Target:
+    """The target's databases: sources of replicas by name."""
+
+    def __init__(self) -> None:
+        self.replicas: dict[str, str] = {}
+        self.answers = True
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def database(self, name: str) -> Database | None:
+        if not self.answers:
+            raise Unreachable("the target is down")
+        source = self.replicas.get(name)
+        return Database(name=name, parameters=ReplicaState(source, 1).parameters()) if source else None
+
+
+@pytest.fixture(autouse=True)
+def target(monkeypatch: pytest.MonkeyPatch) -> Target:
+    made = Target()
+    monkeypatch.setattr(module, "Metastore", Mock(of=Mock(return_value=made)))
+    return made
 
 
 def kept(tmp_path: Path) -> Policy:
@@ -169,6 +201,59 @@ def test_databases_that_an_earlier_version_kept_count_where_all_are_in_this_sour
     other = made.model_copy(update={"source": made.source.model_copy(update={"metastore": "thrift://127.0.0.1:2"})})
     assert found(other, "s1", "s3") == ["s1", "s3"]
     assert "this source has no s2" in caplog.text
+
+
+def with_source(made: Policy, *addresses: str) -> Policy:
+    return made.model_copy(update={"source": made.source.model_copy(update={"metastore": ",".join(addresses)})})
+
+
+def test_databases_that_an_earlier_version_kept_stay_although_one_was_dropped_since(tmp_path: Path, target: Target) -> None:
+    """Names never leave that list: all other databases of the source were taken in, and a drop was not loaded."""
+    made = kept(tmp_path).model_copy(update={"new_databases": False})
+    place = tmp_path / "dumps/.policies/default"
+    place.mkdir(parents=True)
+    (place / "3.json").write_text('{"s*": ["s1", "s2"]}', encoding="utf-8")
+    target.replicas = {"s1": "s/s1", "s2": "another/s2"}
+    for _ in range(2):
+        assert found(made, "s1", "s3") == ["s1", "s2"]
+    assert len(list(kept_below(tmp_path, made).iterdir())) == 1
+
+
+def test_another_address_of_the_same_source_leaves_the_databases_as_they_are(tmp_path: Path, target: Target) -> None:
+    """Its list began anew, with all databases of the source; and an unplanned failover had none at all."""
+    one = with_source(kept(tmp_path), "thrift://127.0.0.1:2").model_copy(update={"new_databases": False})
+    assert found(one, "s1", "s2") == ["s1", "s2"]
+    target.replicas = {"s1": "s/s1"}
+    two, three = with_source(one, "thrift://127.0.0.1:2", "thrift://127.0.0.1:3"), with_source(one, "thrift://127.0.0.1:3")
+    assert sorted(matched_before(two, 5.0)[0].databases) == ["s1", "s2"], "its source is down"
+    target.answers = False
+    with pytest.raises(Unreachable, match="the target is down"):
+        found(two, "s1", "s2", "s3")
+    assert matched_before(two, 5.0)[1].databases == {}
+    target.answers = True
+    assert found(two, "s1", "s2", "s3") == ["s1", "s2"]
+    target.replicas = {"s1": "another/s1"}
+    assert found(three, "s1", "s2", "s3") == ["s1", "s2", "s3"], "it is another source"
+
+
+def test_a_source_whose_databases_overlap_those_of_another_goes_on_with_its_own(tmp_path: Path, target: Target) -> None:
+    first = with_source(kept(tmp_path), "thrift://127.0.0.1:2").model_copy(
+        update={"databases": {"*": "dr_*"}, "new_databases": False}
+    )
+    second, moved = with_source(first, "thrift://127.0.0.1:3"), with_source(first, "thrift://127.0.0.1:4")
+    assert found(first, "hr", "sales") == ["hr", "sales"]
+    assert found(second, "finance", "ops", "sales") == ["finance", "ops", "sales"]
+    target.replicas = {"dr_sales": "s/sales", "dr_ops": "s/ops", "dr_hr": "another/hr"}
+    (kept_below(tmp_path, first) / "2.json").write_text("damaged", encoding="utf-8")
+    assert found(moved, "finance", "ops", "sales", "web") == ["finance", "ops", "sales"]
+
+
+def test_the_database_that_is_asked_for_is_known_where_none_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unplanned failover ended with: the policy has no database."""
+    monkeypatch.setattr(module_of_reports, "reach", Mock(return_value=Reachable(source="down")))
+    made = kept(tmp_path)
+    assert list(connect_reachable(made, "s1")[0].source.policy.databases) == ["s1"]
+    assert not connect_reachable(made, "x")[0].source.policy.databases
 
 
 def test_a_database_whose_name_is_taken_stops_nothing_and_is_not_recorded(
