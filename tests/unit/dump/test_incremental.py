@@ -16,6 +16,7 @@ from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.errors import MissingEvents
+from hive_replication.events import event_records as r
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments, window_event
@@ -98,6 +99,24 @@ def test_what_is_listed_later_is_not_added_to_what_was_inserted_before(emptying:
         for operation in planned(events, target, ReplicaState("uuid/db", after)):
             target.apply(operation)
         assert target.state() == source.past[after + 1]
+
+
+def test_an_overwrite_that_names_no_files_leaves_the_rows_until_the_next_one_where_that_is_known() -> None:
+    """What it wrote is gone: the replica had no rows at all between the windows of the two, though the source always had some."""
+    source = model.Source(unique=True)
+    for action in (("create", 0, 0, 1), ("insert", 0, 0, 0), ("insert", 0, 0, 0)):
+        source.act(*action)
+    begin = source.evid
+    target = Target.replica(source, lambda: begin)
+    for _ in range(2):
+        source.act("overwrite", 0, 0, 0)
+        source.events[-1] = replace(cast("r.Insert", source.events[-1]), files=())
+    for after, stands in ((begin, begin), (begin + 1, begin + 2)):
+        draft = Draft()
+        dump_events(moving_source(source, [], []), Scope("db"), after, after + 1, 0, draft, Silent())
+        for operation in planned([window_event(record) for record in draft.events], target, ReplicaState("uuid/db", after)):
+            target.apply(operation)
+        assert target.state() == source.past[stands]
 
 
 class Killed(Draft):

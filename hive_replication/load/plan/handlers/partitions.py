@@ -104,7 +104,10 @@ def drop_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> 
 
 
 def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
-    """INSERT: append or replace; one without a file list is compared with the listing of the dump's time."""
+    """INSERT: append or replace; one without a file list is compared with the listing of the dump's time.
+
+    Where there is no listing either, a later event replaces the content or drops the object: until then it stays.
+    """
     change = event.event
     transactions.require_replayable(event)  # all of Hive 2 go no further
     assert isinstance(change, r.Insert)  # noqa: S101 - the decoder of this type
@@ -119,7 +122,7 @@ def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
     else:
         image = lane.mapping.new_table(change.table_object, event.evid)
     group, content = event.files(name), lane.content(event, name)
-    if change.replace or group.listed:
+    if group.listed or (change.replace and group.files):
         lane.add(op.ReplaceData(event.evid, replica.name, name, image, content, compare=group.listed))
     else:
         lane.add(op.AppendData(event.evid, replica.name, name, image, content))
