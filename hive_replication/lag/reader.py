@@ -124,10 +124,12 @@ class LagReader:
             return replace(found, gap=str(error), hidden="source")
 
     def _with_figures(self, found: Lag, state: ReplicaState, waiting: Mapping[str, Waiting]) -> Lag:
-        if state.applied is None or found.gap or not (found.complete or waiting):
+        if state.applied is None or found.gap:
+            return found
+        all_of_them = together(some for table, some in waiting.items() if not state.stands_with_undo(table))
+        if not (found.complete or all_of_them.events):
             return found
         now, total = time.time(), self._sizes.total
-        all_of_them = together(some for table, some in waiting.items() if not state.stands_with_undo(table))
         return replace(
             found,
             waiting=all_of_them.events,

@@ -203,6 +203,25 @@ def test_a_table_that_was_undone_makes_its_database_not_late(
     assert [(one.table, one.waiting) for one in found.tables] == [("t", _END - 6)]
 
 
+def test_a_database_with_an_undone_table_is_not_level_before_the_log_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only events of that table were read yet: what waits beyond them showed as no lag at all, and raised no alarm."""
+
+    class Others(Log):
+        def events(self, after: int, until: int, **_: object) -> Iterator[NotificationEvent]:
+            for row in super().events(after, until):
+                row.tableName = "t" if row.eventId <= 50 else "other"
+                yield row
+
+    lags = reader(monkeypatch, Others(), 10, hot=50)
+    state = ReplicaState("uuid/hot", 50).quarantine("t", 5, "undone to 5 by request")
+    monkeypatch.setattr(lags._target.metastore, "database", {"hot": Database(name="hot", parameters=state.parameters())}.get)
+    found = [lags.read()[0] for _ in range(10)]
+    assert [(one.waiting, one.complete) for one in found[:4]] == [(None, False)] * 4
+    assert all(one.seconds_behind is None if one.waiting is None else _seconds(one) > 0 for one in found)
+    assert (found[-1].waiting, found[-1].complete) == (49, True)
+    assert "lag" in [alarm.kind for alarm in of_database(found[-1], 60)]
+
+
 class Transactions(Log):
     """A log of transactions that ended, with no other event: one of the database, and one of another."""
 
