@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
@@ -142,17 +143,18 @@ def _access(storage: Storage, directory: str) -> Access | None:
 def _append(
     storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData, shown: str, like: Place | None
 ) -> None:
-    """Moves the staged files to the live directory, one after another."""
-    for file in operation.content.files:
+    """Moves the staged files to the live directory, many at once: a window may have an INSERT for each of thousands."""
+
+    def move(file: FileRef) -> None:
         source, place = f"{staged}/{file.relative}", f"{live}/{file.relative}"
         staged_now, placed = storage.exists(source), storage.exists(place)
         if not staged_now:
             if not placed:
                 raise ReplicationError(f"{place}, which event {operation.evid} adds, is neither there nor staged")
-            continue  # in place already, as the placement found
+            return  # in place already, as the placement found
         if not placed:
 
-            def access(file: FileRef = file) -> Place | None:
+            def access() -> Place | None:
                 return _places(storage, live, staged, [file.relative], like).get(file.subdir) if like else None
 
             move_file(storage, source, place, shown=shown, evid=operation.evid, access=access)
@@ -160,6 +162,9 @@ def _append(
             storage.delete(source)
         else:
             raise ReplicationError(f"{place} exists on the target with other content than event {operation.evid} adds")
+
+    files = operation.content.files
+    deque(storage.threads.map(move, files) if len(files) > 1 else map(move, files), maxlen=0)
     storage.delete(staged, recursive=True)  # empty now, or with unfinished files of a killed copy
 
 

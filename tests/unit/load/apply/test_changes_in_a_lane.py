@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
+from threading import Barrier
+
 import pytest
 
 from hive_replication.errors import ReplicationError
@@ -107,3 +110,30 @@ def test_an_append_of_a_file_that_is_nowhere_fails(storage: Storage, base: str) 
         with_data(
             storage, boundary, table, op.AppendData(7, "t", "", table, content("two")), "sales.t", f"{base}/.repl/7-1", "append"
         )
+
+
+def test_the_files_of_many_inserts_appear_many_at_once(storage: Storage, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three calls for each, one after another: a window of 10,000 took most of an hour after all were copied."""
+    names = [f"f{number}" for number in range(60)]
+    for name in names:
+        storage.write(f"{base}/.repl/7-1/{name}", name.encode())
+    storage.write(f"{base}/t/f0", b"f0")  # of a run that was killed
+    storage.delete(f"{base}/.repl/7-1/f0")
+    table = Table(tableName="t", dbName="sales", sd=StorageDescriptor(location=f"{base}/t"))
+    boundary, together, rename = (
+        TargetBoundary(replica(Metastore({}), storage), "sales", base),
+        Barrier(4, timeout=20),
+        Storage.rename,
+    )
+    moved = count()
+
+    def slowly(self: Storage, source: str, target: str) -> None:
+        if next(moved) < 56:
+            together.wait()  # for three others
+        rename(self, source, target)
+
+    monkeypatch.setattr(Storage, "rename", slowly)
+    appends = op.AppendData(7, "t", "", table, content(*names))
+    with_data(storage, boundary, table, appends, "sales.t", f"{base}/.repl/7-1", "append")
+    assert sorted(storage.named_files(f"{base}/t")) == sorted(names)
+    assert not storage.exists(f"{base}/.repl/7-1")
