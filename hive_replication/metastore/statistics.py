@@ -21,12 +21,15 @@ from hive_replication.metastore.tables import at_once, batches
 ACCURATE = "COLUMN_STATS_ACCURATE"
 #: How many files a table or partition has, those in its sub-directories included.
 FILES = "numFiles"
-#: What Hive and Spark tell of files and rows of a table or partition in its parameters.
+#: What engines tell of files and rows of a table or partition in its parameters.
 STATISTICS = frozenset(
-    {ACCURATE, "STATS_GENERATED", FILES, "numFilesErasureCoded", "numPartitions", "numRows", "rawDataSize", "totalSize"}
-)
-#: How the names of those begin that Spark writes for its own tables.
-SPARK_STATISTICS = "spark.sql.statistics."
+    {
+        ACCURATE, "STATS_GENERATED", "STATS_GENERATED_VIA_STATS_TASK", FILES, "numFilesErasureCoded", "numPartitions", "numRows",
+        "rawDataSize", "totalSize",
+    }
+)  # fmt: skip
+#: How the names of those begin that Spark and Impala write for themselves; with Impala's come marks of who wrote them.
+_OWN = ("spark.sql.statistics.", "impala.lastComputeStatsTime", "impala_intermediate_stats_", "impala.events.catalog")
 #: The engine whose statistics are replicated: Hive 4 keeps those of others, as Impala's, beside them.
 ENGINE = "hive"
 _COLUMNS = "COLUMN_STATS"
@@ -108,7 +111,7 @@ def _described(db: str, table: str, partition: str, found: Sequence[ColumnStatis
 
 def is_statistic(key: str) -> bool:
     """Whether a parameter tells something of the files or rows of its table or partition."""
-    return key in STATISTICS or key.startswith(SPARK_STATISTICS)
+    return key in STATISTICS or key.startswith(_OWN)
 
 
 def claimed(parameters: Mapping[str, str] | None) -> frozenset[str]:

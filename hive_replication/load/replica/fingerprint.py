@@ -1,7 +1,7 @@
 """The fingerprint of every replica: a load notices at its next change what somebody else changed on the target (pure).
 
 A fingerprint holds short hashes of the location, the columns, the format, the properties and the names of the files. It is set in
-the same call as the change itself. What Hive and Spark write by themselves while they read or gather statistics does not count.
+the same call as the change itself. What engines write by themselves while they read or gather statistics does not count.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hive_replication.load.replica.state import PREFIX, is_state
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import UnexpectedObject
 from hive_replication.metastore.marked_external import TRANSLATION
-from hive_replication.metastore.statistics import SPARK_STATISTICS, STATISTICS
+from hive_replication.metastore.statistics import STATISTICS, is_statistic
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, Table, directory_of
 
 FINGERPRINT = PREFIX + "left"
 #: Parameters that metastores and engines maintain themselves: times, and statistics of files and rows.
 IGNORED_PARAMETERS = STATISTICS | {"DO_NOT_UPDATE_STATS", "last_modified_by", "last_modified_time", "transient_lastDdlTime"}
-_IGNORED_PREFIXES = (SPARK_STATISTICS, "bucketing_version")
+_BUCKETING = "bucketing_version"
 _FILES = "files"
 _LOCATION = "location"
 
@@ -118,7 +118,8 @@ def _aspects(thing: Table | Partition) -> dict[str, str]:
 
 
 def _is_ignored(key: str) -> bool:
-    return is_state(key) or key in IGNORED_PARAMETERS or key in TRANSLATION or key.startswith(_IGNORED_PREFIXES)
+    own = is_state(key) or is_statistic(key) or key in IGNORED_PARAMETERS or key in TRANSLATION
+    return own or key.startswith(_BUCKETING)
 
 
 def _hash(*values: str) -> str:

@@ -148,6 +148,26 @@ def test_partitions_keep_their_own_columns() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "impala.lastComputeStatsTime",
+        "impala.events.catalogVersion",
+        "impala_intermediate_stats_num_chunks",
+        "impala_intermediate_stats_chunk0",
+        "STATS_GENERATED_VIA_STATS_TASK",
+    ],
+)
+def test_statistics_of_impala_on_one_side_are_no_difference(key: str) -> None:
+    for here, there in (({}, {key: "7"}), ({key: "7"}, {}), ({key: "7"}, {key: "8"})):
+        for name, ours, theirs in (
+            ("", table(SOURCE), table(TARGET)),
+            ("ds=1", partition(SOURCE, "1"), partition(TARGET, "1")),
+        ):
+            ours.parameters, theirs.parameters = here, there
+            assert COMPARER.table("t", [Pair(name, Listed(ours, ()), Listed(theirs, ()))]).differences == ()
+
+
 def test_what_hive_4_makes_of_managed_tables_is_no_difference() -> None:
     made = {"EXTERNAL": "TRUE", "external.table.purge": "TRUE", "TRANSLATED_TO_EXTERNAL": "TRUE"}
     assert compared(table(SOURCE), table(TARGET, kind="EXTERNAL_TABLE", **made)) == ()

@@ -59,6 +59,28 @@ def test_what_engines_write_by_themselves_does_not_count() -> None:
     assert altered_aspects(table) == ()
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "impala.lastComputeStatsTime",
+        "impala.events.catalogServiceId",
+        "impala_intermediate_stats_num_chunks",
+        "impala_intermediate_stats_chunk0",
+        "STATS_GENERATED_VIA_STATS_TASK",
+    ],
+)
+def test_statistics_of_impala_on_the_target_do_not_count(key: str) -> None:
+    table = replica()
+    table.parameters[key] = "7"
+    assert altered_aspects(table) == ()
+
+
+def test_what_somebody_sets_for_impala_does_count() -> None:
+    table = replica()
+    table.parameters["impala.disableHmsSync"] = "true"
+    assert altered_aspects(table) == ("properties",)
+
+
 def test_files_that_were_added_or_removed() -> None:
     table = replica()
     assert files_changed(table, ["f1"])
