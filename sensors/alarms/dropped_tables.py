@@ -1,4 +1,4 @@
-"""The tables of failed runs that the source does not have any more."""
+"""The tables of failed runs, and partitions of these, that the source does not have any more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.metastore.names import partition_name, partition_spec
 
 _MOST_NAMES = 100  # of tables of a database that one tick asks for
 
@@ -19,7 +20,7 @@ class DroppedTables:
         self._gone: set[tuple[str, str]] = set()
 
     def of(self, connection: Connection, tables: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
-        """Those that are known to be dropped by now, of some tables by source database.
+        """Those that are known to be dropped by now, of some tables, and partitions as ``table/ds=1``, by source database.
 
         Raises:
             Unreachable: the source's metastore does not answer.
@@ -47,11 +48,19 @@ def _listed(connection: Connection, database: str) -> set[str]:
         return set()
 
 
-def _is_dropped(connection: Connection, database: str, table: str) -> bool:
-    """Whether the source has no such table; one that its metastore refuses to show is there."""
+def _is_dropped(connection: Connection, database: str, name: str) -> bool:
+    """Whether the source has no such table or partition; one that its metastore refuses to show is there."""
+    metastore = connection.source.metastore
+    table, _, partition = name.partition("/")
     try:
-        return connection.source.metastore.table(database, table) is None
+        found = metastore.table(database, table)
+        if found is None or not partition:
+            return found is None
+        keys, spec = [key.name.lower() for key in found.partitionKeys or ()], partition_spec(partition)
+        if keys != [*spec] or "..." in partition:  # as an earlier version noted a range
+            return False
+        return not any(metastore.partitions(database, table, [partition_name(keys, [*spec.values()])]))
     except Unreachable:
         raise
-    except ReplicationError:
+    except (ReplicationError, ValueError):  # it is not shown, or what an operator wrote is no partition's name
         return False

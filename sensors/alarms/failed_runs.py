@@ -169,10 +169,19 @@ def alarm_after(outcome: Outcome, known: Alarm | None) -> Alarm | None:
     tables = tuple(sorted({table for table, _ in left if table}))
     title = alarm.title.partition(_LEFT)[0]
     if tables and not (outcome.reason and left == done):
-        shown = sorted(f"{table}/{part}" if part else table for table, part in left if table)
+        shown = sorted(_shown(part) for part in left if part[0])
         title += _LEFT + ", ".join(shown[:_MOST_SHOWN]) + (f" and {len(shown) - _MOST_SHOWN} more" if shown[_MOST_SHOWN:] else "")
     parts = () if all(table and not part for table, part in left) or left == {NO_TABLE} else tuple(sorted(left))
     return replace(alarm, title=title, tables=tables, parts=parts)
+
+
+def _named(alarm: Alarm) -> list[Part]:
+    """What is left to repair, as far as runs named it."""
+    return [part for part in alarm.parts if part[0]] or [(table, "") for table in alarm.tables]
+
+
+def _shown(part: Part) -> str:
+    return "/".join(filter(None, part))
 
 
 def _alarm_of(outcome: Outcome) -> Alarm:
@@ -190,11 +199,14 @@ def of_no_database(alarms: Mapping[str, Open], policy: Policy) -> list[str]:
 
 
 def to_repair(alarms: Iterable[Open], now: float) -> dict[str, set[str]]:
-    """The tables, by source database, that runs were to repair whose alarms are open for long enough for :func:`mended`."""
+    """What runs were to repair whose alarms are open for long enough for :func:`mended`, by source database.
+
+    Tables, and partitions as ``table/ds=1``.
+    """
     found: defaultdict[str, set[str]] = defaultdict(set)
     for one in alarms:
         if one.alarm.tables and one.ended is None and one.since <= now - _RETRIED:
-            found[one.alarm.database].update(one.alarm.tables)
+            found[one.alarm.database].update(one.alarm.tables, map(_shown, _named(one.alarm)))
     return found
 
 
@@ -229,7 +241,7 @@ def mended(
         lags: of all databases.
         names: of the policy.
         looked: since when nothing was left to a run that looks for drift, by source database.
-        dropped: the tables of :func:`to_repair` that the source does not have.
+        dropped: what the source does not have of that of :func:`to_repair`.
         now: seconds since the epoch.
     """
     since = {f"job {find_drift_job_name(names, name)}": begun for name, begun in looked.items()}
@@ -239,7 +251,8 @@ def mended(
 
     def ends(one: Open) -> float:
         alarm = one.alarm
-        gone = alarm.tables and {*alarm.tables} <= {*dropped.get(alarm.database, ())}
+        lost = {*dropped.get(alarm.database, ())}
+        gone = alarm.tables and all(lost & {part[0], _shown(part)} for part in _named(alarm))
         of_held = one.held and NOT_REPAIRED in alarm.title
         by_release = alarm.about in none_held and (of_held or not alarm.tables)  # of no table: all that were held, or not known
         rebuilt = alarm.about in level and LANES_FAILED in alarm.title

@@ -19,6 +19,7 @@ from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import BadRequest, MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.lag import Lag
+from hive_replication.metastore.types import FieldSchema, Table
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
 from hive_replication.units import when
@@ -453,6 +454,48 @@ def test_a_failed_repair_of_partitions_lasts_until_these_are_repaired_or_all_of_
         watch.run(days, success=True, **(for_days[0] if last["run_config"] != repair_of("days")["run_config"] else {}))
         watch.run(success=True, **last)
         assert watch.tick(WELL) == "no alarms"
+
+
+def test_a_failed_repair_of_a_partition_ends_once_the_source_has_dropped_it(watch: Watch) -> None:
+    """No run repairs it any more, and the repair of the others said nothing of it."""
+    watch.tick(WELL)
+    watch.fail("the store is full", **repair_of("days", "ds=1", "ds=2"))
+    watch.tick(WELL)
+    watch.now += 600
+    watch.dropped = {"days/ds=1"}
+    assert watch.tick(WELL) == "1 alarm: run failure: job repair_sales", "the other one is as wrong as before"
+    watch.run(success=True, **repair_of("days", "ds=2"))
+    assert watch.tick(WELL) == "no alarms"
+    watch.fail("the store is full", **repair_of("days", "ds=1", "ds=2"))
+    watch.tick(WELL)
+    watch.now += 600
+    watch.dropped = {"days"}
+    assert watch.tick(WELL) == "no alarms"
+
+
+def test_partitions_that_the_source_has_dropped_are_found() -> None:
+    def partitions(database: str, table: str, names: list[str]) -> list[str]:
+        if table == "secret":
+            raise MetastoreError(f"{database}.{table}: not allowed")
+        return [name for name in names if name == "ds=1"]
+
+    table = Table(partitionKeys=[FieldSchema("ds", "string")])
+    metastore = SimpleNamespace(
+        table=lambda _, name: None if name == "gone" else table, partitions=partitions, table_names=lambda _: ["days", "secret"]
+    )
+    connection: Any = SimpleNamespace(source=SimpleNamespace(metastore=metastore))
+    asked = {
+        "days",
+        "days/ds=1",
+        "days/DS=1",
+        "days/ds=2",
+        "days/ds=1/h=2",
+        "days/ds",
+        "days/ds=2...ds=9",
+        "secret/ds=2",
+        "gone/ds=1",
+    }
+    assert DroppedTables().of(connection, {"sales": asked}) == {"sales": ["days/ds=2", "gone/ds=1"]}
 
 
 def test_of_a_run_that_repaired_some_tables_only_the_others_are_left(watch: Watch) -> None:
