@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -23,13 +23,16 @@ _NETWORK = frozenset(
 _AIOHTTPS = re.compile(r"Client\w*Error")
 _DENIED, _NOT_NOW = 403, frozenset({401, 408, 429})
 _NOT_IMPLEMENTED = 501
-# How S3 names credentials or a clock that it takes for no request at all. To a HEAD it answers 400 alone, without a name.
+# How S3 names credentials or a clock that it takes for no request at all.
 _NO_CREDENTIALS = frozenset(
     {
-        *("ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId", "SignatureDoesNotMatch", "400"),
+        *("ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId"),
         *("RequestTimeTooSkewed", "RequestExpired", "AuthorizationHeaderMalformed", "InvalidClientTokenId"),
     }
 )
+# To a HEAD it answers 400 alone, of these too, but also of an object with a customer's key and of a key that is too long. Some
+# gateways sign names with odd characters in another way.
+_OF_ONE_OR_ALL = frozenset({"400", "SignatureDoesNotMatch"})
 # What Python raises where a client can do nothing with a name or an option; their own classes tell of the store.
 _OF_THE_CALL = (ValueError, TypeError, LookupError, AttributeError, NotImplementedError, ArithmeticError)
 
@@ -39,10 +42,13 @@ class Busy(ConnectionError):
 
 
 @contextmanager
-def answered() -> Generator[None]:
+def answered(ask: Callable[[], object] | None = None) -> Generator[None]:
     """Around calls of a client of an object store: what it raises is an OSError.
 
     Botocore, gcsfs and Azure's have errors of their own for a store that cannot be reached and for credentials that are missing.
+
+    Args:
+        ask: asks the store for something else, where its answer may concern one object or all.
     """
     try:
         yield
@@ -50,16 +56,16 @@ def answered() -> Generator[None]:
         raise
     except Exception as error:
         told = _as_os_error(error)
-        if told is error:
+        if told is error or (ask and _is_of_one(error, ask)):
             raise
         raise told from error
 
 
 @contextmanager
-def written() -> Generator[None]:
+def written(ask: Callable[[], object] | None = None) -> Generator[None]:
     """The same around calls that write into a bucket: nothing else can be missing there."""
     try:
-        with answered():
+        with answered(ask):
             yield
     except FileNotFoundError as error:
         raise ConnectionError(f"its bucket is missing ({error})") from error
@@ -70,14 +76,29 @@ class Answers:
 
     Args:
         files: the file system.
+        ask: see there.
     """
 
-    def __init__(self, files: Any) -> None:
-        self._files = files
+    def __init__(self, files: Any, ask: Callable[[], object] | None = None) -> None:
+        self._files, self._ask = files, ask
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._files, name)
-        return answered()(found) if callable(found) else found
+        return answered(self._ask)(found) if callable(found) else found
+
+
+def _is_of_one(error: Exception, ask: Callable[[], object]) -> bool:
+    """Whether an answer of S3 that may concern one object or all does concern one: the store serves others."""
+    if not isinstance(error, OSError) or _of_s3(error)[0] not in _OF_ONE_OR_ALL:
+        return False
+    try:
+        with answered():
+            ask()
+    except (ConnectionError, TimeoutError):
+        return False
+    except OSError:
+        return True  # an empty bucket, or one that may not be listed: it has taken the credentials
+    return True
 
 
 def _as_os_error(error: BaseException) -> OSError:
@@ -86,7 +107,7 @@ def _as_os_error(error: BaseException) -> OSError:
         code, status = _of_s3(error)
         if error.errno in _BUSY or code == "RequestTimeout" or (status >= 500 and status != _NOT_IMPLEMENTED):
             return Busy(str(error))
-        if _is_of_network(error) or code in _NO_CREDENTIALS:
+        if _is_of_network(error) or code in _NO_CREDENTIALS | _OF_ONE_OR_ALL:
             return ConnectionError(text)
         forbidden = error.errno is None and str(error).startswith("Forbidden")  # as gcsfs tells 403
         return PermissionError(errno.EACCES, str(error)) if forbidden else error

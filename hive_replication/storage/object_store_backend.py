@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import IO, Any, Protocol, cast
 
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
@@ -78,7 +79,9 @@ class FsspecBackend:
         if account and "connection_string" not in options:
             typed = {"account_name": account.partition(".")[0], **typed}
         files = make(scheme, use_listings_cache=False, skip_instance_cache=True, **typed)
-        self._files = cast("_FileSystem", files if scheme == "file" else Answers(files))
+        # Of a bucket s3fs asks for one key, by a GET, whose refusals have names.
+        self._ask = partial(files.info, self._prefix)
+        self._files = cast("_FileSystem", files if scheme == "file" else Answers(files, self._ask))
 
     def status(self, path: str) -> FileStatus:
         """Status of a file or directory."""
@@ -103,7 +106,7 @@ class FsspecBackend:
     def stream(self, path: str, size: int) -> Iterator[bytes]:
         """Content in pieces."""
         with self._files.open(self._key(path), "rb", **self._blocks(0)) as file:
-            read = answered()(file.read)  # not around the yield: what the caller does is not the store's
+            read = answered(self._ask)(file.read)  # not around the yield: what the caller does is not the store's
             while piece := read(size):
                 yield piece
 
@@ -112,9 +115,9 @@ class FsspecBackend:
     ) -> int:
         """Writes a file; block size and replication mean nothing here."""
         key = self._key(path)
-        told = written if self._of_buckets else answered
         if not self._of_buckets:
             self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
+        told = partial(written if self._of_buckets else answered, self._ask)
         file = told()(self._files.open)(key, "wb" if overwrite else "xb", **self._blocks(expected))
         write, close = told()(file.write), told()(file.close)  # not around the chunks, which come from elsewhere
         try:

@@ -93,7 +93,6 @@ def storage(monkeypatch: pytest.MonkeyPatch, files: _Bucket) -> Storage:
         (of_s3(PermissionError("The provided token has expired."), "ExpiredToken", 400), 1),
         (of_s3(PermissionError("The difference between the request time and"), "RequestTimeTooSkewed", 403), 1),
         (of_s3(PermissionError("The AWS Access Key Id you provided"), "InvalidAccessKeyId", 403), 1),
-        (of_s3(OSError(errno.EINVAL, "Bad Request"), "400", 400), 1),
     ],
 )
 def test_a_store_that_does_not_serve_is_unreachable(monkeypatch: pytest.MonkeyPatch, error: Exception, asked: int) -> None:
@@ -101,6 +100,55 @@ def test_a_store_that_does_not_serve_is_unreachable(monkeypatch: pytest.MonkeyPa
     with pytest.raises(Unreachable, match=r"^the storage root memory://bucket/ cannot be reached: "):
         storage(monkeypatch, files).status(f"{ROOT}t/f")
     assert files.asked == asked
+
+
+class _Choosing(_Bucket):
+    """A bucket that refuses one object, and perhaps all else."""
+
+    def __init__(self, refused: OSError, others: Exception | None) -> None:
+        super().__init__()
+        self.refused, self.others = refused, others
+        self.objects |= {"bucket/t/f": (b"1", 0.0), "bucket/t/g": (b"1", 0.0)}
+
+    def info(self, path: str, **options: Any) -> dict[str, Any]:
+        error = self.refused if path.endswith("/f") else self.others
+        if error:
+            raise error
+        return super().info(path, **options)
+
+    def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        self.info(path)
+        return super()._open(path, mode, **options)
+
+
+HEAD_REFUSED = of_s3(OSError(errno.EINVAL, "Bad Request"), "400", 400)
+OTHERWISE_SIGNED = of_s3(PermissionError("The request signature we calculated"), "SignatureDoesNotMatch", 403)
+EXPIRED = of_s3(PermissionError("The provided token has expired."), "ExpiredToken", 400)
+
+
+@pytest.mark.parametrize("refused", [HEAD_REFUSED, OTHERWISE_SIGNED])
+@pytest.mark.parametrize(
+    ("others", "serves"),
+    [
+        (None, True),
+        (FileNotFoundError("bucket"), True),
+        (of_s3(PermissionError("Access Denied"), "AccessDenied", 403), True),
+        (EXPIRED, False),
+        (OTHERWISE_SIGNED, False),
+        (HEAD_REFUSED, False),
+        (OSError(errno.EBUSY, "Slow down"), False),
+        (TimeoutError("no answer"), False),
+    ],
+)
+def test_an_object_that_is_refused_without_a_reason_is_alone_where_its_bucket_answers(
+    monkeypatch: pytest.MonkeyPatch, refused: OSError, others: Exception | None, *, serves: bool
+) -> None:
+    """One with a customer's key, or whose name is too long or has odd characters, stopped its whole database for good."""
+    store = storage(monkeypatch, _Choosing(refused, others))
+    for call in (store.status, store.read, lambda uri: store.write(uri, b"1"), lambda uri: store.rename(uri, f"{uri}2")):
+        with pytest.raises(ReplicationError, match="t/f" if serves else "cannot be reached") as told:
+            call(f"{ROOT}t/f")
+        assert isinstance(told.value, Unreachable) != serves
 
 
 def test_a_store_that_is_busy_for_a_moment_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
