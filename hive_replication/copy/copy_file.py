@@ -17,7 +17,7 @@ from hive_replication.copy.unlisted import why_unlisted
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
 from hive_replication.retries import with_retries
-from hive_replication.storage import AlreadyExists, Denied, FileChecksum, FileStatus, Storage, paths
+from hive_replication.storage import AlreadyExists, Denied, FileChecksum, FileStatus, Late, Storage, paths
 from hive_replication.storage.access import Access
 
 _LOG = logging.getLogger(__name__)
@@ -28,6 +28,7 @@ Read = Callable[[str], Iterator[bytes]]
 # The setting that a NameNode names when it refuses a block size.
 _LEAST_BLOCK = "dfs.namenode.fs-limits.min-block-size"
 _ROUNDS = 3
+_FINAL = (Refused, BadRequest, Denied, Late)  # what another round would meet, too
 _SMALL = 1 << 20  # bytes that are held in memory, to be written as fast as the target can
 _READ_BACK = 256 << 10  # bytes of a replica whose reading costs less than a request for its checksum
 
@@ -70,7 +71,7 @@ def copy_file(
 
 
 def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, ReplicationError | FileNotFoundError) and not isinstance(error, Refused | BadRequest | Denied)
+    return isinstance(error, ReplicationError | FileNotFoundError) and not isinstance(error, _FINAL)
 
 
 class _Gone(Exception):

@@ -12,6 +12,7 @@ from hive_replication.storage.file_status import (
     Denied,
     FileChecksum,
     FileStatus,
+    Late,
     NoChecksum,
     Space,
     StillOpen,
@@ -19,4 +20,15 @@ from hive_replication.storage.file_status import (
 )
 from hive_replication.storage.storage import Storage
 
-__all__ = ["AlreadyExists", "Denied", "FileChecksum", "FileStatus", "NoChecksum", "Space", "StillOpen", "Storage", "TooLarge"]
+__all__ = [
+    "AlreadyExists",
+    "Denied",
+    "FileChecksum",
+    "FileStatus",
+    "Late",
+    "NoChecksum",
+    "Space",
+    "StillOpen",
+    "Storage",
+    "TooLarge",
+]

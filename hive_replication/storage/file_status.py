@@ -32,6 +32,10 @@ class StillOpen(NoChecksum):
     """HDFS has no checksum of a file that is being written."""
 
 
+class Late(ReplicationError):
+    """HDFS did not tell the checksum of a file in the time for one of its size: asking again at once would take as long."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileStatus:
     """A file or directory.

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from hive_replication.errors import ReplicationError
+from hive_replication.storage.file_status import Late
 from hive_replication.storage.webhdfs_answers import Slow
 
 _LARGE = 32 << 30  # bytes of a file whose checksum may need longer than all other answers
@@ -51,12 +51,12 @@ class Patience:
 
         Raises:
             OSError: no NameNode answers, so that it is not for the file's size.
-            ReplicationError: it did not come in the time for a file of its size either.
+            Late: it did not come in the time for a file of its size either.
         """
         if not isinstance(error, Slow):
             return
         if self.timeout:
-            raise ReplicationError(f"{self._path} has no checksum within {self.timeout.read_timeout:g} s: {error}")
+            raise Late(f"{self._path} has no checksum within {self.timeout.read_timeout:g} s: {error}")
         size = self._status().get("length")
         if isinstance(size, int) and size >= _LARGE:
             self.timeout = urllib3.Timeout(connect=_CONNECT, read=_LEAST + size / _PACE)

@@ -18,7 +18,7 @@ from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
-from hive_replication.storage import FileChecksum, FileStatus, Storage
+from hive_replication.storage import FileChecksum, FileStatus, Late, Storage
 
 CHECK = "e3069283"  # CRC-32C of 123456789
 
@@ -158,6 +158,32 @@ def test_blocks_that_the_target_refuses_as_too_small(tmp_path: Path, storage: St
         assert isinstance(answer, CopyResult), answer
         assert (answer.proof.algorithm, answer.proof.recorded) == (algorithm, True)
     assert names(tmp_path) == [*proofs]
+
+
+class Slow(LikeHdfs):
+    """An HDFS that does not tell a checksum in time."""
+
+    created = 0
+
+    def checksum(self, uri: str) -> FileChecksum:
+        raise Late(f"{uri} has no checksum within 1084 s: no answer from WebHDFS")
+
+    def create(self, uri: str, chunks: Iterator[bytes], **options: object) -> int:  # type: ignore[override]
+        self.created += 1
+        return super().create(uri, chunks, **options)
+
+
+def test_a_replica_whose_checksum_does_not_come_in_time_is_not_written_again(tmp_path: Path, storage: Storage) -> None:
+    """One of a terabyte was deleted and copied again, three times an attempt."""
+    content = os.urandom(300 << 10)  # more than is read back
+    put(tmp_path, "source/part-0", content)
+    hdfs, slow = LikeHdfs(storage.roots), Slow(storage.roots)
+    checksum = hdfs.checksum(f"{tmp_path.as_uri()}/source/part-0").value
+    answer = copy_file(task(tmp_path, checksum=checksum), hdfs, slow)
+    assert isinstance(answer, CopyFailure)
+    assert (answer.kind, slow.created, names(tmp_path)) == ("failed", 1, [])
+    assert "has no checksum within 1084 s" in answer.reason
+    assert isinstance(copy_file(task(tmp_path, checksum=checksum), hdfs, hdfs), CopyResult)
 
 
 def test_long_names_have_room_for_the_temporary_one(tmp_path: Path, storage: Storage) -> None:

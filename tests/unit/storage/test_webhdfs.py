@@ -16,7 +16,7 @@ import urllib3
 
 from hive_replication.errors import ReplicationError
 from hive_replication.policy import Root
-from hive_replication.storage import NoChecksum, Storage
+from hive_replication.storage import Late, NoChecksum, Storage
 from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum
 from hive_replication.storage.webhdfs import WebHdfs
@@ -217,7 +217,7 @@ def test_the_checksum_of_a_file_of_many_blocks_may_take_long(slowly: Callable[[i
 
 @pytest.mark.parametrize(
     ("size", "error", "asked"),
-    [(1 << 40, ReplicationError("/x has no checksum within 1 s: no answer from WebHDFS"), 2), (1 << 20, OSError("no answer"), 4)],
+    [(1 << 40, Late("/x has no checksum within 1 s: no answer from WebHDFS"), 2), (1 << 20, OSError("no answer"), 4)],
     ids=["large", "small"],
 )
 def test_a_checksum_that_never_comes_is_trouble_of_its_file_where_that_is_large(
