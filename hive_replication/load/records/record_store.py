@@ -143,6 +143,10 @@ class RecordStore:
         """The newest records, the newest first, as :meth:`names`; those that cannot be read are left out."""
         return self._records(self.names(most, since))
 
+    def has_own(self) -> bool:
+        """Whether there are records of this pair of metastores; earlier versions kept those of all pairs together."""
+        return bool(self._listed_days(self._days))
+
     def had_replica(self) -> bool:
         """Whether the database was a finished replica once: only such a one has windows, repairs and recoveries."""
         bootstraps: list[Kept] = []

@@ -1,29 +1,48 @@
-"""Which databases a policy sweeps: its own, and those that left it; never what another policy keeps by other times (pure)."""
+"""Which databases a policy sweeps: its own, and those that left it; never what another policy keeps by other times."""
 
 from __future__ import annotations
 
-from hive_replication.errors import BadRequest
+from hive_replication.dump.format.interface import DumpStore
+from hive_replication.errors import BadRequest, Refused, Unreachable
+from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.ownership import refuse_other_policy
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.policy import Policy
+from hive_replication.load.replica.target import Target
 
 
-def require_own(policy: Policy, database: str, state: ReplicaState) -> None:
+def require_own(target: Target, database: str, state: ReplicaState, gone_from: DumpStore | None = None) -> None:
     """Makes sure that a policy's times are those by which a database's journals and old data are kept.
 
     Args:
-        policy: the policy, with its patterns resolved.
+        target: the target side, with the policy, whose patterns are resolved.
         database: name on the target.
         state: of the target database; one that left the policy has its mark.
+        gone_from: the store of its dumps where the target has no such database: records beside them tell whose it was.
 
     Raises:
-        BadRequest: the policy has no database of this name, and none left it.
-        Refused: another policy writes it.
+        BadRequest: the policy has no database of this name, and none that left it, or was dropped, had it.
+        Refused: another policy writes it, or one of the same name from another source.
     """
+    policy, names = target.policy, target.policy.databases.values()
     refuse_other_policy(state, database, policy.name)
-    names = policy.databases.values()
-    if database not in names and state.policy != policy.name:
+    if database in names or (gone_from is not None and RecordStore.of(policy, gone_from, database).has_own()):
+        return
+    if state.policy != policy.name:
         raise BadRequest(
             f"the policy {policy.name!r} has no database {database!r} on the target, and none that left it has this name; it has "
             f"{', '.join(sorted(names))}"
         )
+    if state.source and (ours := source_identity(target)) and state.source.rpartition("/")[0] != ours:
+        raise Refused(
+            f"the target database {database!r} is a replica of {state.source}, and the source of this policy {policy.name!r} is "
+            f"{ours}: nothing was changed; go by the file of the policy that writes it (--config)"
+        )
+
+
+def source_identity(target: Target) -> str:
+    """What replicas of the policy's source are stamped with, "" where that one does not answer."""
+    source = target.source_metastore
+    try:
+        return (source.uuid() or source.uri) if source is not None else ""
+    except Unreachable:
+        return ""

@@ -21,7 +21,7 @@ from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
-from hive_replication.load.retention.own_databases import require_own
+from hive_replication.load.retention.own_databases import require_own, source_identity
 from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
@@ -59,7 +59,7 @@ def sweep(
 
     Raises:
         Refused: another policy writes the database; or there is something to do, and a load of it is running.
-        BadRequest: the policy has no such database, or the target none, and no directory of it from before a drop.
+        BadRequest: the policy has, and had, no such database, or the target none, and no directory of it from before a drop.
     """
     sweeper = _Sweeper(target, database.lower(), planned, progress or Silent())
     for removals in sweeper.rounds(store):
@@ -81,7 +81,6 @@ class _Sweeper:
         self.swept: list[Swept] = []
         found = target.metastore.database(database)
         self._exists, self._state = found is not None and bool(found.locationUri), replica_state(found)
-        require_own(policy, database, self._state)
         own = (found.locationUri if found is not None else None) or ""
         defaults = target.default_locations(database, own)
         location = _normal(own or defaults[0])
@@ -91,6 +90,7 @@ class _Sweeper:
 
     def rounds(self, store: DumpStore | None) -> Iterator[list[Removal]]:
         """Removals in two rounds, of which the second is prepared after the first is carried out. Takes no lock."""
+        require_own(self._target, self._database, self._state, None if self._exists else store)
         reports = [] if store is None else list(self._reports(store))
         if not self._exists:
             dropped = [*self._dropped(), *(self._dumps(store) if store is not None else ()), *reports]
@@ -252,22 +252,27 @@ class _Sweeper:
             return None
 
     def _dumps(self, store: DumpStore) -> Iterator[Removal]:
-        """Dumps that are loaded, or of a database that is gone, and unfinished dumps of long ago; none of a planned window."""
+        """Dumps that are loaded, or of ours that is gone, and unfinished dumps of long ago; none of a planned window."""
         names = [name for name, target in self._target.policy.databases.items() if target == self._database] or [self._database]
         found = [one for name in names for one in store.dumps(name)]
         in_use = InUse(Locations(()), self._state, self._planned_dumps() if found else frozenset())
+        ours = "" if self._database in self._target.policy.databases.values() else source_identity(self._target) or "not known"
         for directory in found:
             try:
                 header = store.header(directory)
             except (BadRequest, Refused) as error:  # it is nobody's reason to keep the others
                 _LOG.warning("a dump is kept, since nobody can tell what it is of: %s", error, extra=about(self._database))
                 continue
-            source, end = f"{header.source}/{header.scope.database}", header.to_evid
+            source, end, may_be_gone = f"{header.source}/{header.scope.database}", header.to_evid, ours in ("", header.source)
 
-            def is_due(in_use: InUse, directory: str = directory, source: str = source, end: int = end) -> bool:
+            def is_due(
+                in_use: InUse, directory: str = directory, source: str = source, end: int = end, gone: bool = may_be_gone
+            ) -> bool:
                 state = in_use.state
                 loaded = source == state.source and covers(state.last_id, end)
-                return (loaded or not state.source) and state.checkpoint != directory and in_use.is_unplanned(directory)
+                return (
+                    (loaded or (gone and not state.source)) and state.checkpoint != directory and in_use.is_unplanned(directory)
+                )
 
             if header.created < self._expiry and is_due(in_use):
                 yield Removal(Swept("dump", directory, "", 0), is_due, lambda directory=directory: store.remove(directory))

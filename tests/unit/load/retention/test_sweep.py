@@ -151,6 +151,46 @@ def test_the_journals_of_another_policy_are_not_kept_by_the_times_of_this_one(
     assert [one.what for one in sweep(elsewhere, "Sales")] == ["staging"]
 
 
+def test_a_dropped_database_that_left_the_policy_is_swept_too(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was said that none that left the policy had this name: its directory, dumps and reports stayed for ever."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    source: Any = SimpleNamespace(uuid=lambda: "uuid")
+    left = target.policy.model_copy(update={"databases": {"hr": "hr"}, "keep_reports_days": 1})
+    elsewhere = replace(target, policy=left, source_metastore=source)
+    headers = [
+        DumpHeader("incremental", Scope("sales"), one, Database(name="sales"), 9, 9, 0, "", time.time()) for one in ("uuid", "x")
+    ]
+    ours, theirs = (store.create(Scope("sales")).finish(one).directory for one in headers)
+    written(target, "orders/f")
+    metastore(target).found = None
+    retire_database(target.storage, location(target), 170)
+    after(monkeypatch, 400)
+    of_others = left.model_copy(update={"source": left.source.model_copy(update={"metastore": "thrift://127.0.0.1:2"})})
+    RecordStore.of(of_others, store, "sales").keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"))
+    with pytest.raises(BadRequest, match="none that left it has this name"):
+        sweep(elsewhere, "sales", store)
+    RecordStore.of(left, store, "sales").keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"))
+    assert sorted(one.what for one in sweep(elsewhere, "sales", store)) == ["dropped database", "dump", "report"]
+    assert [target.storage.exists(one) for one in (ours, theirs)] == [False, True]
+
+
+def test_a_replica_of_another_source_is_not_swept_by_a_policy_of_the_same_name(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(target, ".repl/170-0/f", days=365)
+    after(monkeypatch, 365)
+    state = ReplicaState("uuid/sales", 9, policy="default").parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    policy = target.policy.model_copy(update={"databases": {"hr": "s2_hr"}})
+    source: Any = SimpleNamespace(uuid=lambda: "another", uri="thrift://s:1")
+    second = replace(target, policy=policy, source_metastore=source)
+    with pytest.raises(Refused, match="'sales' is a replica of uuid/sales, and the source of this policy 'default' is another"):
+        sweep(second, "sales")
+    source.uuid = lambda: "uuid"
+    assert [one.what for one in sweep(second, "sales")] == ["staging"]
+
+
 @pytest.mark.parametrize("again", [False, True], ids=["it stays dropped", "it is created again"])
 def test_a_dropped_database_is_kept_for_the_retention_time(target: Target, monkeypatch: pytest.MonkeyPatch, again: bool) -> None:
     """Counted from when it was dropped: its directory may have been quiet for a year."""
