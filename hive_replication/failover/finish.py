@@ -24,7 +24,8 @@ from hive_replication.load.replica.failover_marks import (
     with_marks,
 )
 from hive_replication.load.replica.open_writers import writers
-from hive_replication.load.replica.state import DUMPING, SOURCE_FOR, ReplicaState, is_state, replica_state
+from hive_replication.load.replica.ownership import refuse_incompatible
+from hive_replication.load.replica.state import DUMPING, INCOMPATIBLE, SOURCE_FOR, ReplicaState, is_state, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 
@@ -41,7 +42,7 @@ def finish(connection: Connection, name: str, reach: Reachable | None = None) ->
 
     Raises:
         Refused: it was not started, the source was written since, is closed for another target, is a replica itself or was
-            opened and its own failback is not done, or the target comes from another one.
+            opened and its own failback is not done, or the target comes from another one, or is marked as incompatible.
         Unreachable: a side does not answer.
     """
     sides = Sides.now(connection, name, reach)
@@ -49,6 +50,7 @@ def finish(connection: Connection, name: str, reach: Reachable | None = None) ->
     if sides.phase in ("ready", "opened"):
         sides.require_closable()
     if sides.phase == "ready":
+        refuse_incompatible(sides.target)
         _require_nothing_new(sides)
         open_target(sides, "PLANNED")
     elif sides.phase not in ("opened", "finished"):
@@ -141,7 +143,7 @@ def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: i
         message_hash=state.applied_hash,
     )
     counters = {key: value for key, value in parameters.items() if key.startswith(("repl.metrics.", DUMPING))}
-    own = {key: value for key, value in parameters.items() if not is_state(key)}
+    own = {key: value for key, value in parameters.items() if key == INCOMPATIBLE or not is_state(key)}
     source_for = parameters.get(SOURCE_FOR) or policy
     made = read_only({**own, **counters, SOURCE_FOR: source_for, WAS_REPLICA: str(until)}, "")
     return counted_failover(with_background(with_marks(made, marks), enabled=True), kind)

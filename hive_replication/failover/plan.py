@@ -14,6 +14,7 @@ from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.copy_rate import rates_of
 from hive_replication.load.replica.open_writers import writers
+from hive_replication.load.replica.ownership import why_incompatible
 from hive_replication.plans.estimate import Estimate, estimate
 from hive_replication.units import count
 
@@ -144,6 +145,8 @@ def _problems(sides: Sides, lag: Lag) -> Iterator[str]:
         yield from _older(sides)
     if lag.without_data:
         yield "the replica has no data (metadata_only): it cannot take the place of its source"
+    if marked := why_incompatible(sides.target):
+        yield marked
     if lag.gap:
         yield lag.gap
     if lag.stopped:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.failover.phases import Phase, advice
 from hive_replication.failover.promised import stays_left
 from hive_replication.failover.sides import Sides
 from hive_replication.lag import Lag
+from hive_replication.load.replica.ownership import why_incompatible
 from hive_replication.policy import Policy
 from hive_replication.units import count
 
@@ -52,7 +53,10 @@ def role_now(connection: Connection, lag: Lag, reach: Reachable | None = None) -
         Unreachable: the target's metastore does not answer, or the source's without ``reach``.
         Refused: a mark of the failover was edited by hand.
     """
-    return role_of(connection.source.policy, Sides.now(connection, lag.database, reach).phase, lag.database, lag)
+    sides = Sides.now(connection, lag.database, reach)
+    role, marked = role_of(connection.source.policy, sides.phase, lag.database, lag), why_incompatible(sides.target)
+    opens = marked and sides.phase in ("replicating", "started", "ready")
+    return replace(role, readiness=f"not ready: {marked}") if opens else role
 
 
 def role_of(policy: Policy, phase: Phase, database: str, lag: Lag | None = None) -> ReplicaRole:

@@ -32,6 +32,7 @@ from hive_replication.load.replica.failover_marks import (
     read_only,
     with_marks,
 )
+from hive_replication.load.replica.ownership import refuse_incompatible
 from hive_replication.load.replica.policy_scope import made_with
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import LoadReport
@@ -83,7 +84,8 @@ def start(
     Raises:
         BadRequest: there is no finished replica.
         Refused: transactions do not end, tables are held or differ, grants differ, writers go on, the failover is done already,
-            one to another target is, or the source is a replica itself or was opened and its own failback is not done.
+            one to another target is, or the source is a replica itself or was opened and its own failback is not done; or
+            the target is marked as incompatible.
         Unreachable: a side does not answer.
     """
     sides, acid = Sides.now(connection, name), connection.source.policy.acid
@@ -167,6 +169,7 @@ def _require_begin(sides: Sides) -> None:
         raise BadRequest(f"the source {sides.connection.source.metastore.uri} has no database {sides.name!r}")
     sides.require_closable()
     sides.require_replica()
+    refuse_incompatible(sides.target)
 
 
 def _marked(parameters: dict[str, str]) -> dict[str, str]:

@@ -10,10 +10,15 @@ from unittest.mock import Mock
 
 import pytest
 
+from hive_replication import failover
 from hive_replication.connect import Connection, Reachable
+from hive_replication.errors import Refused
+from hive_replication.failover.finish import opened
 from hive_replication.failover.plan import FailoverPlan, plan
+from hive_replication.failover.role import role_now
+from hive_replication.load.replica.failover_marks import FailoverMarks
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
-from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.state import INCOMPATIBLE, ReplicaState
 from hive_replication.plans.estimate import Estimate
 from tests.lags import WELL
 from tests.unit.failover.fakes import Side, connected, log
@@ -54,3 +59,18 @@ def test_what_would_be_lost_of_a_table_that_was_left_out_is_not_known(planned: P
     found = planned(LEVEL.quarantine("a", 1, f"{LEFT_OUT_REASON}tables of Iceberg are not replicated"))
     assert found.status.problem == "of tables that were left out, and stay as they were until a repair: a"
     assert (found.held, found.problems) == ((), ())
+
+
+def test_a_replica_that_is_marked_as_incompatible_is_not_ready(planned: Planned) -> None:
+    """It was opened, and the mark went: nobody knew any more that Hive had aborted transactions of it."""
+    marked = "the target database 'db' has repl.incompatible=true: it was changed so that replication cannot go on"
+    assert planned(LEVEL).problems == ()
+    (problem,) = planned(LEVEL, **{INCOMPATIBLE: "true"}).problems
+    assert problem.startswith(marked)
+    assert role_now(planned.connection, replace(WELL, database="db")).readiness == f"not ready: {problem}"
+    for step in (failover.start, failover.finish):
+        with pytest.raises(Refused, match=marked):
+            step(planned.connection, "db")
+        planned.source.parameters = FailoverMarks(endpoint="SOURCE").parameters()
+        planned.target.parameters |= FailoverMarks(endpoint="TARGET", event=1).parameters()
+    assert opened(planned.target.parameters, LEVEL, "nightly", 1, 1, "UNPLANNED")[INCOMPATIBLE] == "true"
