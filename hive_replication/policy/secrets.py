@@ -32,6 +32,7 @@ _NO_SECRET = re.compile(
 # Spark's settings that name secrets of Kubernetes, where they are mounted, and which of their keys a variable is.
 _OF_KUBERNETES = re.compile(r"spark\.kubernetes\.(container\.image\.pullSecrets|(driver|executor)\.(secrets|secretKeyRef)\..+)")
 _SECRET_IN_VALUE = re.compile(r"(secret|passw)\w*[\"']?\s*[=:]\s*\S", re.IGNORECASE)  # among the options of a JVM
+_PASSWORD_IN_VALUE = re.compile(r"""://[^/\s:@"']*:[^/\s"']+@""")  # of an address in quotes, in brackets, or of JDBC
 _NEXT_URI = re.compile(r"[,;=\s]+(?=[A-Za-z][A-Za-z0-9+.-]*://)")  # a password may hold commas itself
 _LIMIT = 64 * 1024  # bytes of a file with a secret
 
@@ -72,12 +73,14 @@ def only_references(options: dict[str, str]) -> dict[str, str]:
 
 
 def _holds_secret(value: str) -> bool:
-    """Whether there is a secret within a value, or anywhere in the JSON that it is."""
-    left = [_read(value)]
+    """Whether there is a secret within a value, or anywhere in the JSON that it is, and in the JSON of texts in that."""
+    left: list[object] = [value]
     while left:
         one = left.pop()
         if isinstance(one, str):
-            if has_password(one) or _SECRET_IN_VALUE.search(one):
+            if (inner := _read(one)) != one:
+                left.append(inner)
+            elif has_password(one) or _SECRET_IN_VALUE.search(one) or _PASSWORD_IN_VALUE.search(one):
                 return True
         elif isinstance(one, _Members):
             if any(names_secret(key) and inner and inner is not True for key, inner in one.pairs):
