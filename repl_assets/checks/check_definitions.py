@@ -11,7 +11,8 @@ import dagster as dg
 
 from hive_replication.errors import ReplicationError, Unreachable
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import NO_STRAYS, SAME_OBJECTS, Names, partition_name
+from repl_assets.catalog.keys import NO_STRAYS, SAME_OBJECTS, Names
+from repl_assets.catalog.run_partitions import partitions_of
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Partitions, last_failure, with_failed
@@ -20,11 +21,6 @@ from repl_assets.checks.no_strays import no_strays_check
 from repl_assets.checks.same_objects import same_objects_check
 from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.checks.up_to_date import up_to_date_check
-from repl_assets.dagster_private import (
-    ASSET_PARTITION_RANGE_END_TAG,
-    ASSET_PARTITION_RANGE_START_TAG,
-    PARTITION_NAME_TAG,
-)
 from repl_assets.steps.engine import as_dagster_failure, connected_engine
 
 
@@ -99,13 +95,5 @@ def _table_checks(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefi
 
 def _partitions(context: dg.AssetCheckExecutionContext, names: Names, database: str, table: str) -> Partitions:
     """Hive names of the run's partitions; None without any."""
-    tags = context.run.tags
-    if one := tags.get(PARTITION_NAME_TAG):
-        return (partition_name(one),)
-    first, last = tags.get(ASSET_PARTITION_RANGE_START_TAG), tags.get(ASSET_PARTITION_RANGE_END_TAG)
-    if not first or not last:
-        return None
-    known = list(context.instance.get_dynamic_partitions(str(names.partitions(database, table).name)))
-    if first not in known or last not in known or (first, last) == (known[0], known[-1]):
-        return None
-    return tuple(map(partition_name, known[known.index(first) : known.index(last) + 1]))
+    found = partitions_of(context.instance, context.run.tags, names.partitions(database, table))
+    return None if "" in found else found

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError, Unreachable
-from hive_replication.metastore.names import partition_name, partition_spec
+from repl_assets.catalog.run_partitions import spelled_by_hive
 
 _MOST_NAMES = 100  # of tables of a database that one tick asks for
 
@@ -56,11 +56,9 @@ def _is_dropped(connection: Connection, database: str, name: str) -> bool:
         found = metastore.table(database, table)
         if found is None or not partition:
             return found is None
-        keys, spec = [key.name.lower() for key in found.partitionKeys or ()], partition_spec(partition)
-        if keys != [*spec] or "..." in partition:  # as an earlier version noted a range
-            return False
-        return not any(metastore.partitions(database, table, [partition_name(keys, [*spec.values()])]))
+        known = spelled_by_hive(partition, [key.name for key in found.partitionKeys or ()])
+        return bool(known) and not any(metastore.partitions(database, table, [known]))
     except Unreachable:
         raise
-    except (ReplicationError, ValueError):  # it is not shown, or what an operator wrote is no partition's name
+    except ReplicationError:
         return False

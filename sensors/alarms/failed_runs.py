@@ -13,16 +13,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 import dagster as dg
 
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
-from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of, hive_name, partition_name
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of, hive_name
+from repl_assets.catalog.run_partitions import configured, is_of_range, partitions_of
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
-from repl_assets.dagster_private import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG, PARTITION_NAME_TAG
 from repl_assets.jobs.drift import find_drift_job_name
 from repl_assets.jobs.rebuild import LANES_FAILED, rebuild_job_name
 from repl_assets.jobs.repair import repair_job_name
@@ -36,7 +35,6 @@ _REASON = 300  # characters
 _MOST_PARTS = 1_000  # that an alarm keeps apart; of more only the tables
 _MOST_SHOWN = 5  # of them in a title
 _LEFT = "; left to repair: "  # in a title, before what several runs left
-_RANGE = ASSET_PARTITION_RANGE_START_TAG, ASSET_PARTITION_RANGE_END_TAG
 _RETRIED = 600.0  # seconds in which a failed window is tried again: until then its next run says how it is
 
 #: A table, and a Hive partition of it or "" for all of it.
@@ -90,14 +88,15 @@ def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> Itera
     keys = [key for key in run.asset_selection or () if key.path[0] == names.policy]
     if not keys and run.tags.get(POLICY_TAG) == names.policy and not _was_refused(instance, run, names):
         reason = "" if run.is_success else _why(instance, run.run_id)
-        yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason, _configured(run))
+        yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason, configured(run) or (NO_TABLE,))
     of_tables = [key for key in keys if len(key.path) > 2 or key == names.tables(database_of(key))]
     whole, in_tables = {database_of(key) for key in keys if key not in of_tables}, {*map(database_of, of_tables)}
     databases = whole | in_tables
     reasons = dict.fromkeys(databases, "") if run.is_success else _by_database(instance, run.run_id, databases)
     yield from (Outcome(f"windows of {name}", run, name, reasons[name]) for name in sorted(whole & reasons.keys()))
     for name in sorted(in_tables & reasons.keys()):
-        parts = _selected(run, [key for key in of_tables if database_of(key) == name], names.tables(name))
+        own = [key for key in of_tables if database_of(key) == name]
+        parts = _selected(instance, run, own, names, failed=bool(reasons[name]))
         yield Outcome(f"repairs in {name}", run, name, reasons[name], _not_repaired(parts, reasons[name]))
 
 
@@ -115,27 +114,26 @@ def _of_database(names: Names, database: str, *jobs: str) -> list[str]:
     return [names.local(f"{what}_{database}") for what in jobs]
 
 
-def _configured(run: dg.DagsterRun) -> tuple[Part, ...]:
-    """The table, or the partitions of it, that the settings of a job name."""
-    ops: Any = run.run_config.get("ops")
-    parts: list[Part] = []
-    for config in (_settings(_settings(op).get("config")) for op in _settings(ops).values()):
-        if table := str(config.get("table", "")).strip().lower():
-            parts += [(table, str(partition)) for partition in config.get("partitions") or [""]]
-    return tuple(parts) or (NO_TABLE,)
+def _selected(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, keys: Iterable[dg.AssetKey], names: Names, *, failed: bool
+) -> tuple[Part, ...]:
+    """The tables that a run's assets are of, with its partitions; of a database in overflow the partition is the table.
 
-
-def _settings(value: Any) -> dict[str, Any]:
-    return dict[str, Any](value or {})  # in the Launchpad they may be left empty
-
-
-def _selected(run: dg.DagsterRun, keys: Iterable[dg.AssetKey], overflow: dg.AssetKey) -> tuple[Part, ...]:
-    """The tables that a run's assets are of, with its partitions; of a database in overflow the partition is the table."""
-    tags = run.tags
-    chosen = tags.get(PARTITION_NAME_TAG) or "...".join(tags[tag] for tag in _RANGE if tag in tags)
-    chosen = partition_name(chosen) if chosen else ""
-    found = {(chosen, "") if key == overflow else (hive_name(key.path[2].removesuffix("__dump")), chosen) for key in keys}
-    return tuple(sorted(found))
+    What failed for all partitions is left of each of them, so that the success of any part of them counts; what was done for all
+    is done for the table, also for those that were dropped in between. Of a range that is not known any more nothing is done.
+    """
+    parts = set[Part]()
+    for key in keys:
+        database = database_of(key)
+        overflow = key == names.tables(database)
+        table = "" if overflow else hive_name(key.path[2].removesuffix("__dump"))
+        definition = names.table_partitions(database) if overflow else names.partitions(database, table)
+        found = partitions_of(instance, run.tags, definition)
+        if is_of_range(run.tags) and "" in found:
+            each = found[1:]
+            found = (each or found) if failed else found if each else ()
+        parts |= {(part, "") if overflow else (table, part) for part in found}
+    return tuple(sorted(parts))
 
 
 def _not_repaired(parts: tuple[Part, ...], reason: str) -> tuple[Part, ...]:

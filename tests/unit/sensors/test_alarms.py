@@ -28,7 +28,7 @@ from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Stage
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import failed_tables
 from repl_assets.checks.no_alarms import no_alarms_check
-from repl_assets.dagster_private import PARTITION_NAME_TAG
+from repl_assets.dagster_private import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG, PARTITION_NAME_TAG
 from repl_assets.steps.engine import as_dagster_failure
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
@@ -496,6 +496,29 @@ def test_partitions_that_the_source_has_dropped_are_found() -> None:
         "gone/ds=1",
     }
     assert DroppedTables().of(connection, {"sales": asked}) == {"sales": ["days/ds=2", "gone/ds=1"]}
+
+
+def test_a_failed_repair_of_all_partitions_ends_once_they_are_all_repaired_however_many_there_are_by_then(watch: Watch) -> None:
+    """Dagster calls them by the first and the last one, which another partition changes."""
+    days, known = NAMES.table("sales", "days", "load"), str(NAMES.partitions("sales", "days").name)
+
+    def of(first: int, last: int) -> dict[str, Any]:
+        return {"tags": {ASSET_PARTITION_RANGE_START_TAG: f"ds={first}", ASSET_PARTITION_RANGE_END_TAG: f"ds={last}"}}
+
+    watch.instance.add_dynamic_partitions(known, [f"ds={n}" for n in range(1, 10)])
+    watch.tick(WELL)
+    watch.fail("the store is full", days, **of(1, 9))
+    assert watch.tick(WELL) == "1 alarm: run failure: repairs in sales"
+    watch.run(days, success=True, **of(1, 8))
+    assert watch.tick(WELL) == "1 alarm: run failure: repairs in sales"
+    (alarm,) = (one.alarm for one in read_cursor(watch.cursor).alarms.values())
+    assert alarm.title.endswith("; left to repair: days/ds=9")
+    watch.run(days, success=True, **of(7, 99))
+    assert watch.tick(WELL) == "1 alarm: run failure: repairs in sales", "nobody knows what that was"
+    watch.instance.add_dynamic_partitions(known, ["ds=10"])
+    watch.instance.delete_dynamic_partition(known, "ds=9")
+    watch.run(days, success=True, **of(1, 10))
+    assert watch.tick(WELL) == "no alarms"
 
 
 def test_of_a_run_that_repaired_some_tables_only_the_others_are_left(watch: Watch) -> None:
