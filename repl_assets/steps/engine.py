@@ -239,21 +239,27 @@ class Engine:
             return self.connection.store.header(directory).scope.partitions is None
 
     def tables(self, database: str) -> list[str]:
-        """Tables and views of a replica that the policy includes."""
+        """Tables and views of a replica that the policy includes.
+
+        Raises:
+            ReplicationError: the metastore does not answer, or does not show the database.
+        """
         target = self.connection.target
-        with as_dagster_failure():
-            return sorted(filter(target.policy.includes, target.metastore.table_names(self.target_name(database))))
+        return sorted(filter(target.policy.includes, target.metastore.table_names(self.target_name(database))))
 
     def lacking(self, database: str) -> list[str]:
-        """Tables and views that the source has, that are replicated, and of which the replica has none."""
+        """Tables and views that the source has, that are replicated, and of which the replica has none.
+
+        Raises:
+            ReplicationError: a metastore does not answer, or does not show the database.
+        """
         source = self.connection.source
-        with as_dagster_failure():
-            if source.metastore.database(database) is None:
-                return []
-            names = sorted({*filter(source.policy.includes, source.metastore.table_names(database))} - {*self.tables(database)})
-            kinds = {"metadata_only": source.policy.metadata_only, "acid": source.acid}
-            found = source.metastore.tables(database, names) if names else ()
-            return [table.tableName for table in found if not why_skipped(table, **kinds)]
+        if source.metastore.database(database) is None:
+            return []
+        names = sorted({*filter(source.policy.includes, source.metastore.table_names(database))} - {*self.tables(database)})
+        kinds = {"metadata_only": source.policy.metadata_only, "acid": source.acid}
+        found = source.metastore.tables(database, names) if names else ()
+        return [table.tableName for table in found if not why_skipped(table, **kinds)]
 
     def partitioned(self, database: str, tables: Iterable[str]) -> set[str]:
         """Those of the named tables of a replica that have partition keys."""

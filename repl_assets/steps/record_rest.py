@@ -220,7 +220,8 @@ def _later(
 
     Since the load its database may have gone into overflow or out of it.
     """
-    tables = [name for name in ([table] if table else sorted(engine.tables(database))) if name >= after[0]]
+    with as_dagster_failure():
+        tables = [name for name in ([table] if table else engine.tables(database)) if name >= after[0]]
     if database in names.overflow:
         newest = {table: max(commits.values(), key=lambda one: one.evid)} if table and commits else commits
         left = (name for name in tables if (name, "") > after)

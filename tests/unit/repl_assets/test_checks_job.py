@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import Table
 from hive_replication.policy.checks import Checks
@@ -89,6 +89,26 @@ def test_a_database_whose_state_cannot_be_read_stops_no_check_of_others(answered
         "schema_equal of b__tables ": True,
         "no_strays of b__load ": True,
     }
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_database_that_a_metastore_does_not_show_stops_no_check_of_others(side: str, answered: pytest.MonkeyPatch) -> None:
+    class Hidden:
+        def database(self, name: str) -> str:
+            return self.table_names(name)[0]
+
+        def table_names(self, name: str) -> list[str]:
+            raise MetastoreError(f"{name}: permission denied")
+
+    real: Any = SimpleNamespace(connection=SimpleNamespace(source=None, target=None), target_name=str)
+    setattr(real.connection, side, SimpleNamespace(metastore=Hidden(), policy=POLICY))
+    engine = Engine()
+    method = "lacking" if side == "source" else "tables"
+    have = getattr(engine, method)
+    answered.setattr(engine, method, lambda name: getattr(RealEngine, method)(real, name) if name == "a" else have(name))
+    why, answers = run(checks_job(SPECS, DATABASES), CHECKS, engine, answered)
+    assert why == "1 checks have no answer: every check of a: a: permission denied"
+    assert "no_strays of b__load " in answers
 
 
 def test_a_table_that_the_replica_has_lost_is_checked(answered: pytest.MonkeyPatch) -> None:
