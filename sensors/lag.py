@@ -265,7 +265,8 @@ def _seconds_behind(databases: int) -> float:
 
 
 def _due(last: Observed | None, new: Observed, behind: float = _BEHIND) -> bool:
-    if last is None or replace(last, time=new.time) != new:
+    """Whether it is told at once or after a time; only that events wait is told when it is due, as that they still wait."""
+    if last is None or replace(last, time=new.time, level=new.level) != new or (new.level and not last.level):
         return True
     return new.time - last.time >= (_AT_REST if new.level else behind)
 

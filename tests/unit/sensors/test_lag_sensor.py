@@ -158,6 +158,24 @@ def test_many_databases_with_events_waiting_are_observed_less_often() -> None:
         assert 200 * 12 <= rows <= 2 * 20 * 120, "an observation and an answer each, of twenty a minute"
 
 
+def test_databases_that_are_behind_and_level_in_turn_are_not_observed_at_each_turn() -> None:
+    """Each window of a busy database is one: hundreds of them filled Dagster's storage, though few waited at a time."""
+    names = [f"db{number}" for number in range(40)]
+    policy = POLICY.model_copy(update={"databases": {name: name for name in names}})
+    cursor, rows = "", list[str]()
+    for turn in range(20):
+        waits = [(number + turn) % 2 for number in range(40)]
+        lags = [
+            replace(WELL, database=name, target_database=name, waiting=waiting, seconds_behind=9.0 * waiting)
+            for name, waiting in zip(names, waits, strict=True)
+        ]
+        said = tick(cursor, lags, policy, (), turn * 30, lambda _: None)
+        if isinstance(said, dg.SensorResult):
+            cursor = said.cursor or cursor
+            rows += [_shown(event)[0] for event in said.asset_events]
+    assert 40 * 5 <= rows.count("check") <= 2 * 20 * 10, "each in ten minutes of at most twenty a minute, and their ends"
+
+
 def test_what_replicas_are_is_asked_for_together() -> None:
     """Of hundreds of databases one call after another took longer than a tick may."""
     asked: list[list[str]] = []
