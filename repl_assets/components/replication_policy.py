@@ -230,8 +230,12 @@ def why_no_reload(loaded: Collection[tuple[ReplicationPolicy, Policy | None]]) -
 
 def _of_one_name(policy: Policy, loaded: Iterable[tuple[ReplicationPolicy, Policy | None]]) -> list[ReplicationPolicy]:
     """The components whose policies have this one's name, of which those in Dagster are made; the one used last first."""
-    found = [one for one, other in loaded if other and other.name == policy.name]
-    return sorted(found, key=lambda one: (kept := kept_policy(one.kept_at)) is None or kept.name != policy.name)
+
+    def used(one: ReplicationPolicy) -> float:
+        kept = kept_policy(one.kept_at)
+        return one.kept_at.stat().st_mtime if one.kept_at and kept and kept.name == policy.name else 0.0
+
+    return sorted((one for one, other in loaded if other and other.name == policy.name), key=used, reverse=True)
 
 
 def _twin(policy: Policy, one: ReplicationPolicy, first: ReplicationPolicy) -> str:

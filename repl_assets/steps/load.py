@@ -11,7 +11,7 @@ from repl_assets.catalog.keys import Names
 from repl_assets.recording.interrupted import until_recorded
 from repl_assets.recording.metadata import text_of
 from repl_assets.recording.recorder import Recorder
-from repl_assets.steps.engine import Engine
+from repl_assets.steps.engine import Engine, as_dagster_failure
 
 
 def load_dump(
@@ -33,7 +33,8 @@ def load_dump(
         context.log_event(dg.AssetMaterialization(source, metadata={"evid": read}, description=f"Read up to event {read}"))
         recorder.record(report, directory)
         if database.overflow:
-            recorder.sync_tables(engine.tables(database.name))
+            with as_dagster_failure():
+                recorder.sync_tables(engine.tables(database.name))
         if kind == "bootstrap" and not report.held:
             for table in sorted(partitioned):
                 recorder.sync(table, engine.partition_names(database.name, table))

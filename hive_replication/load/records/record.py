@@ -78,6 +78,7 @@ class Record:
         report: URI of the whole report of a load.
         journal: token of the load's journal, "" if it changed nothing.
         figures: of a load.
+        policy: name of the policy; "" of records that earlier versions kept.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Record:
     report: str = ""
     journal: str = ""
     figures: Figures = field(default_factory=Figures)
+    policy: str = ""
 
     @property
     def by_hand(self) -> bool:

@@ -68,10 +68,11 @@ class RecordStore:
         root: the dump root.
         database: target database.
         pair: the metastores of source and target.
+        policy: name of the policy.
     """
 
-    def __init__(self, storage: Storage, root: str, database: str, pair: tuple[str, str]) -> None:
-        self._storage = storage
+    def __init__(self, storage: Storage, root: str, database: str, pair: tuple[str, str], policy: str = "") -> None:
+        self._storage, self._policy = storage, policy
         reports, name, earlier = f"{root.rstrip('/')}/.reports", _name(database, pair), quote(database, safe="")
         self._days, self._earlier_days = f"{reports}/.by-day/{name}", f"{reports}/.by-day/{earlier}"
         self._earlier = f"{reports}/{earlier}"
@@ -80,7 +81,7 @@ class RecordStore:
     @classmethod
     def of(cls, policy: Policy, store: DumpStore, database: str) -> RecordStore:
         """The records of a target database of a policy, beside its dumps. Nothing is read yet."""
-        return cls(store.storage, store.root, database, policy.pair)
+        return cls(store.storage, store.root, database, policy.pair, policy.name)
 
     def prepare(self) -> None:
         """Begins to import what writes reports, which takes 0.3 s, while the load waits for servers; processes end after it."""
@@ -93,6 +94,7 @@ class RecordStore:
             The record with the report's URI; without one if it could not be written.
         """
         name = f"{self._days}/{_day(token_time(record.id))}/{record.id}-{record.window or record.action.replace(' ', '-')}"
+        record = replace(record, policy=self._policy)
         try:
             if report is not None:
                 record = replace(record, report=f"{name}.parquet")
@@ -144,8 +146,8 @@ class RecordStore:
         return self._records(self.names(most, since))
 
     def has_own(self) -> bool:
-        """Whether there are records of this pair of metastores; earlier versions kept those of all pairs together."""
-        return bool(self._listed_days(self._days))
+        """Whether the policy kept the newest record, between these metastores; earlier versions did not say whose records are."""
+        return any(record.policy == self._policy for record in self.newest(1))
 
     def had_replica(self) -> bool:
         """Whether the database was a finished replica once: only such a one has windows, repairs and recoveries."""

@@ -13,6 +13,7 @@ import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -34,6 +35,7 @@ from repl_assets import definitions
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
 from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG
 from repl_assets.components import ReplicationPolicy, reading, replication_policy
+from repl_assets.components.last_policy import keep_policy
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
 from tests.integration.test_dagster_launchpad import prefilled
@@ -594,6 +596,19 @@ for _ in range(3):
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.stdout.splitlines() == ["5 sales__dump sales__load sales__source"] * 3, done.stderr
     assert done.stderr.count("two policies are named 'default': defs.yaml is left out, defs.yaml is used; give each") == 2
+
+
+def test_of_two_policies_of_one_name_that_were_both_used_the_later_one_stays(tmp_path: Path) -> None:
+    """Where the first one is put back in for the next failback: it took the place of the one in use where it was listed first."""
+    used, loaded = policy(), list[tuple[Any, Policy | None]]()
+    for age, name in ((100, "before"), (10, "in use"), (5, "renamed since")):
+        place = tmp_path / name
+        keep_policy(place, used.model_copy(update={"name": "another"}) if name == "renamed since" else used)
+        os.utime(place, (1_000_000 - age,) * 2)
+        loaded.append((SimpleNamespace(kept_at=place), used))
+    loaded.append((SimpleNamespace(kept_at=tmp_path / "never used"), used))
+    first, *_ = replication_policy._of_one_name(used, loaded)
+    assert first.kept_at.name == "in use"
 
 
 def test_a_policy_that_is_left_out_for_its_name_is_an_alarm_of_the_other_one(

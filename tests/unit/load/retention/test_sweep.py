@@ -167,7 +167,8 @@ def test_a_dropped_database_that_left_the_policy_is_swept_too(target: Target, mo
     retire_database(target.storage, location(target), 170)
     after(monkeypatch, 400)
     of_others = left.model_copy(update={"source": left.source.model_copy(update={"metastore": "thrift://127.0.0.1:2"})})
-    RecordStore.of(of_others, store, "sales").keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"))
+    for other in (of_others, left.model_copy(update={"name": "another"})):
+        RecordStore.of(other, store, "sales").keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"))
     with pytest.raises(BadRequest, match="none that left it has this name"):
         sweep(elsewhere, "sales", store)
     RecordStore.of(left, store, "sales").keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"))
