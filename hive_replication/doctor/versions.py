@@ -46,9 +46,6 @@ def pair_findings(source: Features, target: Features) -> Iterator[Finding]:
     if source.later_than(target):
         found = f"Hive {target.version} is older than the source's {source.version}"
         yield warning("target", _CHECK, found, f"to an older version nothing was tried: {_UNTRIED}")
-    elif target.later_than(source):
-        found = f"Hive {target.version} is later than the source's {source.version}: a failback would lead to an older one"
-        yield warning("target", _CHECK, found, "upgrade the source before a failover, or stay with the target after it")
 
 
 _UNTRIED = "replicate one database and compare it (hive-repl verify) before you rely on it"

@@ -537,7 +537,8 @@ def test_a_process_that_ends_while_it_drops_the_database(replicated: Warehouse, 
     assert not target.storage.exists(layout.location)
     kept = [one.uri for one in target.storage.ls(layout.dropped_databases) if layout.dropped(one.uri)]
     assert [status.uri for one in kept for status in target.storage.files(f"{one}/plain")] != []
-    everything = replace(target, policy=target.policy.model_copy(update={"retention_seconds": 0}))
+    own = {"retention_seconds": 0, "databases": {replicated.database: replicated.database}}
+    everything = replace(target, policy=target.policy.model_copy(update=own))
     assert {one.path for one in sweep(everything, replicated.database)} == set(kept)
     assert not any(map(target.storage.exists, kept))
 

@@ -37,8 +37,8 @@ def test_an_old_target_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "says"),
     [
-        ("3", "4.2.0", "a failback would lead to an older one"),
-        ("4.0.1", "4.2.0", "a failback would lead to an older one"),
+        ("3", "4.2.0", ""),
+        ("4.0.1", "4.2.0", ""),
         ("4.2.0", "3", "older than the source's 4.2.0"),
         ("4.2.0", "4.2.1-SNAPSHOT", ""),
         ("3.1.3", "3", ""),
