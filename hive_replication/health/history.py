@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_replication.connect import Connection
@@ -64,7 +65,11 @@ def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -
     known = list(records)
     by_token = {entry.token: entry for entry in entries}
     recorded = {record.journal for record in known}
-    parts = {record.id: _parts(record, by_token, recorded) for record in known}
+    ending: defaultdict[int, list[Entry]] = defaultdict(list)
+    for entry in by_token.values():
+        if entry.token not in recorded:
+            ending[entry.to_evid].append(entry)
+    parts = {record.id: _parts(record, by_token, ending) for record in known}
     found = [HistoryEntry(one, bool(parts[one.id]) and all(part.status == "undone" for part in parts[one.id])) for one in known]
     recorded.update(part.token for of_record in parts.values() for part in of_record)
     windows = {record.window: record.time for record in reversed(known)}  # a load may have a second journal of its window
@@ -77,18 +82,22 @@ def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -
     return sorted(found, key=lambda one: (one.record.time, one.record.id), reverse=True)
 
 
-def _parts(record: Record, entries: Mapping[str, Entry], recorded: Collection[str]) -> list[Entry]:
+def _parts(record: Record, entries: Mapping[str, Entry], ending: Mapping[int, Sequence[Entry]]) -> list[Entry]:
     """The journals of a recorded load, the newest first: several where it was loaded in parts, one after another.
 
     The record names the last. The first parts may have changed nothing, and have none.
+
+    Args:
+        record: of the load.
+        entries: of the journal, by their tokens.
+        ending: those that no record names, by the event that they end with.
     """
     begin, found = record.window.partition("-")[0], list[Entry]()
     part = entries.get(record.journal)
     while part is not None:
         found.append(part)
-        others = (one for one in entries.values() if one.token not in recorded and one.token < found[-1].token)
-        before = [one for one in others if one.to_evid == found[-1].from_evid and str(one.to_evid) != begin]
-        part = max(before, key=lambda one: one.token, default=None)
+        before = ending.get(part.from_evid, ()) if str(part.from_evid) != begin else ()
+        part = max((one for one in before if one.token < found[-1].token), key=lambda one: one.token, default=None)
     return found
 
 
