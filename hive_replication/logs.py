@@ -21,6 +21,8 @@ PACKAGE = "hive_replication"
 _TOKENS = "delegation|token|x-amz-signature|x-amz-security-token"
 _SECRET = re.compile(rf"(://)[^/@\s]*:[^/@\s]*(?=@)|([?&](?:{_TOKENS})=)[^&\s]+", re.IGNORECASE)
 _MOST = 500  # characters of an error: what a server answers may be long
+_TRACEBACK = "Traceback (most recent call last):\n"
+_CALLED = re.compile(r"An error occurred while calling .*\n(: )?")
 
 
 About = dict[str, str | int | None]
@@ -68,8 +70,16 @@ def without_secrets(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of an error; Hadoop's go on with a stack trace. Without words, its cause's or its type."""
+    """The first line of an error; Hadoop's go on with a stack trace. Without words, its cause's or its type.
+
+    Those of Spark begin with the call that failed, or with the traceback of a worker: the line is what comes after.
+    """
     text = str(error) or str(error.__cause__ or "") or type(error).__name__
+    if (called := _CALLED.match(text)) and called.end() < len(text):
+        text = text[called.end() :]
+    if _TRACEBACK in text:
+        ends = (line for line in text.rpartition(_TRACEBACK)[2].split("\n") if line and not line[0].isspace())
+        text = next(ends, text)
     return text.split("\n", 1)[0].split("\\n", 1)[0][:_MOST]
 
 

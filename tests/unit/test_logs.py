@@ -13,7 +13,7 @@ import pytest
 from tenacity import RetryError, Retrying, stop_after_attempt, wait_none
 
 from hive_replication.cli.main import run
-from hive_replication.logs import JsonFormatter, TextFormatter, about, repeats
+from hive_replication.logs import JsonFormatter, TextFormatter, about, reason, repeats
 
 # Attempts are made again at once.
 PROGRAM = [sys.executable, "-c", "import time; time.sleep = lambda _: None; from hive_replication.cli import main; main()"]
@@ -88,6 +88,35 @@ def test_json_leaves_out_what_is_not_known() -> None:
 def test_tokens_and_passwords_in_urls_are_not_written(text: str, shown: str) -> None:
     assert TextFormatter().format(record(text)).endswith(f": {shown}")
     assert json.loads(JsonFormatter().format(record("%s", text)))["message"] == shown
+
+
+CALLED = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+TRACEBACK = 'Traceback (most recent call last):\n  File "worker.py", line 1, in main\n    process()\n    ~~~~~~~^^\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Permission denied: user=x\n\tat org.apache.hadoop", "Permission denied: user=x"),
+        (
+            f"{CALLED}: org.apache.spark.SparkException: Job aborted\n\tat org.apache",
+            "org.apache.spark.SparkException: Job aborted",
+        ),
+        (f"{CALLED.strip()} Trace:\npy4j.Py4JException: no such method\n\tat py4j", "py4j.Py4JException: no such method"),
+        (
+            f"{CALLED}: SparkException: lost: {TRACEBACK}ModuleNotFoundError: No module\n\n\tat org.apache",
+            "ModuleNotFoundError: No module",
+        ),
+        (
+            f"A worker raised:\n{TRACEBACK}OSError: a\n\nThe above was the cause:\n\n{TRACEBACK}ValueError: b\nand more",
+            "ValueError: b",
+        ),
+        (CALLED, CALLED.strip()),
+        (f"cut off: {TRACEBACK}", "cut off: Traceback (most recent call last):"),
+    ],
+)
+def test_the_reason_of_an_error_of_spark_is_not_the_call_that_failed(text: str, told: str) -> None:
+    assert reason(RuntimeError(text)) == told
 
 
 def test_each_repeated_attempt_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
