@@ -161,7 +161,7 @@ class _SparkCopier:
         job = self._job(packs)
         waiting = {task.target: task for some in packs for task in some}
         for answer in job.answers():
-            waiting.pop(answer.task.target, None)
+            _learn(waiting.pop(answer.task.target, None), answer.task)
             yield answer
         yield from self._unanswered(list(waiting.values()), job.error)
 
@@ -189,6 +189,12 @@ class _SparkCopier:
             return _Job(context, (self._description, name), context.parallelize(partitions, len(partitions)), worker)
         except Exception as error:  # e.g. of a context that ended
             raise ReplicationError(f"the Spark job failed: {reason(error)}") from error
+
+
+def _learn(asked: CopyTask | None, answered: CopyTask) -> None:
+    """Takes over what an executor could not preserve: it notes that in its own copy of what threads here share."""
+    if asked and asked.place and answered.place:
+        asked.place.preserve.refused.update(answered.place.preserve.refused)
 
 
 class _Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from hive_replication.copy.preserve import Place, Preserve
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
+from hive_replication.storage.access import Access
 from resources import spark_copier
 from resources.spark_calls import SparkCalls
 from resources.spark_copier import PolicySpark, SparkCopier
@@ -91,6 +94,46 @@ def test_a_context_that_takes_no_job_is_an_error_of_replication(
     storage = Storage((Root(uri=tmp_path.as_uri()),))
     with pytest.raises(ReplicationError, match=r"the Spark job failed: the context was stopped$"):
         list(copier.copier(storage, storage, description="Repl#db").copy([TASK]))
+
+
+class Elsewhere(Context):
+    """Its one executor has copies of what it gets, and the driver those of its answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = SimpleNamespace(value=[], add=self._add)
+
+    def _add(self, answers: list[CopyResult | CopyFailure]) -> None:
+        self._told.value = pickle.loads(pickle.dumps(answers))
+
+    def parallelize(self, partitions: list[list[list[CopyTask]]], _: int) -> Any:  # type: ignore[override]
+        there = pickle.loads(pickle.dumps(partitions))
+        return SimpleNamespace(foreachPartition=lambda do: do(there))  # pyright: ignore[reportUnknownLambdaType]
+
+    def accumulator(self, *_: object) -> Any:
+        return self._told
+
+    def setJobGroup(self, *_: object, **__: object) -> None:  # noqa: N802 (Spark's name)
+        pass
+
+
+def test_what_executors_cannot_preserve_is_told(copier: SparkCopier, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A load by Spark said nothing of groups that its account may not give."""
+
+    def refuse(self: Place, *_: object) -> None:
+        self.preserve.refused[":group finance"] = "the group finance is not kept"
+
+    monkeypatch.setattr(PolicySpark, "spark_context", Elsewhere())
+    monkeypatch.setattr("pyspark.InheritableThread", Thread)
+    monkeypatch.setattr(Place, "wanted", lambda *_: Access("etl", "finance", 6, 4, 0))  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(Place, "finish", refuse)
+    (tmp_path / "a").write_text("a")
+    storage, told = Storage((Root(uri=tmp_path.as_uri()),)), dict[str, str]()
+    place = Place(Preserve(frozenset({"group"}), told), Access("repl", "staff", 6, 4, 0))
+    task = CopyTask(FileRef(f"{tmp_path.as_uri()}/a"), f"{tmp_path.as_uri()}/b", 1, "db.t", 1, place)
+    [answer] = copier.copier(storage, storage, description="Repl#db").copy([task])
+    assert isinstance(answer, CopyResult)
+    assert told == {":group finance": "the group finance is not kept"}
 
 
 class Failing(Context):
