@@ -27,6 +27,7 @@ from hive_replication.process import account
 from hive_replication.storage import Storage
 from resources.java import has_java
 from resources.spark_package import ship
+from resources.spark_waits import told_when_slow, watch
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -129,7 +130,8 @@ class SparkCopier(ConfigurableResource["SparkCopier"]):
         python = self.pyspark.spark_config.get("spark.pyspark.python")
         os.environ["PYSPARK_PYTHON"] = python or os.environ.get("PYSPARK_PYTHON", sys.executable)
         try:
-            context = self.pyspark.spark_context
+            with told_when_slow(str(self.pyspark.spark_config.get("spark.master"))):
+                context = self.pyspark.spark_context
             ship(context)
         except ReplicationError:
             raise
@@ -138,6 +140,7 @@ class SparkCopier(ConfigurableResource["SparkCopier"]):
         if self._application != context.applicationId:
             self._application = str(context.applicationId)
             _LOG.info("Spark application %s, master %s, UI %s", self._application, context.master, context.uiWebUrl or "off")
+            watch(context)
         return context
 
 
