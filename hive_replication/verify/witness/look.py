@@ -55,6 +55,7 @@ _NEWEST_EVENTS = 300
 _MISSING = 200  # partitions of a table that one side lacks, told one by one
 
 Thing = TypeVar("Thing", Table, Partition)
+_Listing = tuple[FileRef, ...] | ReplicationError  # or why there is none
 #: A table at the source and at the target.
 Tables = tuple[Table, Table]
 #: What was read of the files of an object at the source and at the target, and how much that was.
@@ -226,14 +227,19 @@ class Look:
         there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
         theirs = _listed(there, [target for _, target in things])
         ours = _listed(here, [source for source, _ in things])
-        for (source, target), left, right, number in zip(things, ours, theirs, most, strict=True):
+
+        def read(one: tuple[tuple[Thing, Thing], _Listing, _Listing, int]) -> Files:
+            (source, target), left, right, number = one
             if isinstance(left, ReplicationError) or isinstance(right, ReplicationError):
-                yield {"": str(right if isinstance(right, ReplicationError) else left)}, {}, Counts(directories=1)
-                continue
+                return {"": str(right if isinstance(right, ReplicationError) else left)}, {}, Counts(directories=1)
             facts = _transactional(Shown(here, source, left), Shown(there, target, right), number)
-            part.shares.used(0, 1, facts.checksums)
             counts = Counts(directories=1, files=(len(left), len(right)), checksums=facts.checksums, unread=int(facts.unread))
-            yield facts.source, facts.target, counts
+            return facts.source, facts.target, counts
+
+        # By threads alone: what a reader sees is no item for an executor.
+        for found in self._source.storage.threads.map(read, zip(things, ours, theirs, most, strict=True)):
+            part.shares.used(0, 1, found[2].checksums)
+            yield found
 
     def _newest(self) -> set[str]:
         """Tables that the newest rows of the source's log name: no more than a hint where to look first."""
@@ -252,7 +258,7 @@ def _transactional(source: Shown, target: Shown, most: int) -> FileFacts:
         return FileFacts({"": str(error)}, {}, 0)
 
 
-def _listed(seen: Seen, things: Sequence[Table | Partition]) -> list[tuple[FileRef, ...] | ReplicationError]:
+def _listed(seen: Seen, things: Sequence[Table | Partition]) -> list[_Listing]:
     """The files of each, or why they cannot be read."""
     try:
         return [*seen.many(things)]
@@ -260,7 +266,7 @@ def _listed(seen: Seen, things: Sequence[Table | Partition]) -> list[tuple[FileR
         return [_listed_alone(seen, thing) for thing in things]
 
 
-def _listed_alone(seen: Seen, thing: Table | Partition) -> tuple[FileRef, ...] | ReplicationError:
+def _listed_alone(seen: Seen, thing: Table | Partition) -> _Listing:
     try:
         return seen.files(thing)
     except NOT_COMPARED as error:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 
 from hive_replication.acid.directories import AcidDirectory
 from hive_replication.acid.rows import Rows
@@ -18,6 +19,7 @@ from hive_replication.verify.witness.files import EVERY, FileFacts, content_chec
 
 _MOST_BYTES = 16 << 20  # of a table or partition, on both sides, of which rows are added up where files differ: seconds of CPU
 _MOST_FILES = 1000  # likewise: each is a call
+_ADDING_UP = Lock()  # work of the processor, with files whole in memory: in one thread at a time
 _ORIGINALS = AcidDirectory("", "", "base", 0, 0, -1, 0)  # stands for files of before the table was transactional
 
 
@@ -40,10 +42,15 @@ class Shown:
         """The files by the names that a replica gives them."""
         return {file.relative: file for file in self.files}
 
-    @cached_property
+    @property
     def statuses(self) -> dict[str, FileStatus]:
-        """Sizes and times of its files by URI."""
-        return {status.uri: status for status in self.seen.storage.files(self.thing.sd.location or "")}
+        """Sizes and times of its files by URI, listed once."""
+        # No cached_property: before Python 3.12 one lock is held for all instances, and each listing would wait for the others.
+        known: dict[str, FileStatus] | None = vars(self).get("_statuses")
+        if known is None:
+            known = {status.uri: status for status in self.seen.storage.files(self.thing.sd.location or "")}
+            vars(self)["_statuses"] = known
+        return known
 
     @property
     def rows(self) -> Callable[[], Rows] | None:
@@ -88,7 +95,9 @@ def transactional_facts(source: Shown, target: Shown, most: int) -> FileFacts:
         return FileFacts({}, {}, compared)
     rows = source.rows, target.rows
     if None in rows or _is_readable(source, target):
-        return FileFacts({}, {}, compared) if same_rows(*rows) else FileFacts(left, right, compared)
+        with _ADDING_UP:
+            same = same_rows(*rows)
+        return FileFacts({}, {}, compared) if same else FileFacts(left, right, compared)
     ours, theirs, more = _unexplained(source, target)
     return FileFacts(ours, theirs, compared + more, unread=ours == theirs)
 

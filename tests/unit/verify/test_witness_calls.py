@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import count
 from pathlib import Path
+from threading import Barrier
 from types import SimpleNamespace
 
 import pytest
@@ -25,7 +27,7 @@ from hive_replication.metastore.types import (
     Table,
 )
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import FileStatus, Storage
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.witness.look import Look, _Found, _Part
 from hive_replication.verify.witness.sides import Shares
@@ -105,6 +107,24 @@ def test_partitions_of_a_transactional_table_are_listed_with_as_few_calls_as_one
     assert (found.differences, found.counts.directories, found.counts.files) == ([], len(NAMES), (len(NAMES), len(NAMES)))
     for side in sides:
         assert side.calls == {"write_ids": 1, "hidden_transactions": 1, "partitions": 1}
+
+
+def test_sizes_of_files_without_checksums_are_read_of_several_partitions_at_a_time(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after another, the two listings of each were most of what a look took."""
+    both, files, asked = Barrier(2), Storage.files, list[str]()
+    number = count()
+
+    def slow(storage: Storage, uri: str) -> list[FileStatus]:
+        asked.append(uri)
+        if next(number) - 2 * len(NAMES) in (0, 1):  # after those that say which files there are
+            both.wait(5)  # the first for the second
+        return files(storage, uri)
+
+    monkeypatch.setattr(Storage, "files", slow)
+    assert described(*sides).differences == []
+    assert Counter(asked) == {f"{side.uri}/{name}": 2 for side in sides for name in NAMES}
 
 
 def test_a_partition_that_cannot_be_listed_hides_no_difference_of_another(
