@@ -184,6 +184,8 @@ class ThresholdCalls:
         self._threads, self._make_spark, self._left = threads, spark_factory, most
         self._spark: ParallelCalls | None = None
         self._lock = Lock()
+        #: Whether any calls were made.
+        self.used = False
 
     @property
     def uses_spark(self) -> bool:
@@ -196,6 +198,7 @@ class ThresholdCalls:
 
     def _by(self, number: int) -> ParallelCalls:
         with self._lock:
+            self.used = self.used or number > 0
             self._left -= number
             if self._left >= 0 or number <= 1:
                 return self._threads

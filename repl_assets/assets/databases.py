@@ -10,7 +10,7 @@ from repl_assets.catalog.specs import Specs
 from repl_assets.checks.load_checks import check_results, load_checks
 from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_metadata, recovery_metadata, window_metadata
-from repl_assets.steps.engine import connected_engine
+from repl_assets.steps.engine import connected_engine, listed_by
 from repl_assets.steps.load import load_dump
 from repl_assets.steps.plan import approved_dump, withdraw_loaded
 from repl_assets.steps.windows import dump_of, window_of
@@ -29,10 +29,13 @@ def dump_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     def dump(context: dg.AssetExecutionContext) -> MaterializeResult:
         window = window_of(context)
         began = time.monotonic()
-        result, recovery = connected_engine(context, names).dump_window(database.name, window)
+        engine = connected_engine(context, names)
+        result, recovery = engine.dump_window(database.name, window)
+        listed = listed_by(context, engine.connection, names)
         metadata = (
             dump_metadata(result)
             | {"duration (s)": round(time.monotonic() - began, 3)}
+            | ({"listed by": listed} if listed else {})
             | (recovery_metadata(recovery) if recovery else {})
         )
         return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(str(result.last_evid)))

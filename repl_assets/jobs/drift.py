@@ -11,7 +11,6 @@ import dagster as dg
 from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan, NoReplica, TableDrift
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
-from hive_replication.parallel import ThresholdCalls
 from hive_replication.policy.checks import Drift
 from hive_replication.progress import LoggedProgress
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -19,7 +18,7 @@ from repl_assets.catalog.keys import AFTER_OTHERS, DATABASE_TAG, POLICY_TAG, Nam
 from repl_assets.catalog.specs import Specs
 from repl_assets.jobs.found_drift import MOST_HANDED, FoundDrift, Handover
 from repl_assets.recording.metadata import markdown_table
-from repl_assets.steps.engine import as_dagster_failure, connected_engine, connection_resource
+from repl_assets.steps.engine import as_dagster_failure, connected_engine, connection_resource, listed_by
 from repl_assets.typed import single_op_job
 from resources.java import has_java
 
@@ -164,7 +163,10 @@ def find_drift_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
             )
         for sentence in scan.told(looked.tables):
             context.log.info("%s: %s", database.name, sentence)
-        metadata = looked.metadata() | {"seconds": time.monotonic() - clock, "listed by": _listed_by(context, connection, names)}
+        metadata = looked.metadata() | {
+            "seconds": time.monotonic() - clock,
+            "listed by": listed_by(context, connection, names) or "threads",
+        }
         if looked.failed:
             raise dg.Failure("; ".join(looked.failed), metadata=metadata)
         yield dg.Output(None, metadata=metadata)
@@ -184,10 +186,3 @@ def _connected(context: dg.OpExecutionContext, names: Names) -> Connection:
         return connection
     context.log.info("no Java is found for Spark: all directories are listed by threads")
     return connection_resource(context, names).connect()
-
-
-def _listed_by(context: dg.OpExecutionContext, connection: Connection, names: Names) -> str:
-    sides = connection.source, connection.target
-    if not any(isinstance(calls := side.storage.many, ThresholdCalls) and calls.uses_spark for side in sides):
-        return "threads"
-    return f"Spark, application {getattr(context.resources, names.spark).application()}"

@@ -23,6 +23,7 @@ from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.table_kinds import is_partitioned
+from hive_replication.parallel import ThresholdCalls
 from hive_replication.process import acting_as, this_process
 from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
@@ -79,6 +80,15 @@ def connected_engine(context: StepContext, names: Names) -> Engine:
         spark: Spark = getattr(context.resources, names.spark)
         connection = resource.connect_with(spark)
         return Engine(connection, resource.copier(connection, spark), context.log, f"Dagster run {context.run.run_id}")
+
+
+def listed_by(context: StepContext, connection: Connection, names: Names) -> str:
+    """By what a step has listed directories: threads, or an application of Spark; "" where none was to be listed."""
+    calls = [side.storage.many for side in (connection.source, connection.target)]
+    if any(isinstance(one, ThresholdCalls) and one.uses_spark for one in calls):
+        spark: Spark = getattr(context.resources, names.spark)
+        return f"Spark, application {spark.application()}"
+    return "threads" if any(not isinstance(one, ThresholdCalls) or one.used for one in calls) else ""
 
 
 def _carried_policy(run_config: Mapping[str, Any], names: Names) -> object:
