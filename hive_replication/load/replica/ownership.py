@@ -112,7 +112,7 @@ def refuse_failed_over(state: ReplicaState, database: str, source: Database | No
         state: of the target database.
         database: its name.
         source: the load's source, which may say that a failover put it in place of the target database, before that knows, or the
-            target database in its own place.
+            target database in its own place, also if that knows no more of it: its metastore was restored from a backup.
         own: identity of the target database.
 
     Raises:
@@ -124,10 +124,12 @@ def refuse_failed_over(state: ReplicaState, database: str, source: Database | No
             "hive-repl failover status shows what became of it"
         )
     marks = failover_marks(source)
-    if own and not state.source and marks.successor == own:
+    if source is not None and own and marks.successor == own:
+        again = f"hive-repl failover start {source.name} --unplanned --force opens it again as it stands, or "
         raise Refused(
             f"the source of {database!r} was closed by a failover, which put that in its place: nothing is loaded into it; "
-            "hive-repl failover status tells of both; if it is lost, hive-repl failover rollback opens the source again"
+            "hive-repl failover status tells of both; if it is lost, or its metastore was restored from before that, "
+            f"{again if state.source else ''}hive-repl failover rollback opens the source again"
         )
     replaced = bool(own) and marks.origin == own
     if not state.source and (state.failed_over == "closed" or replaced):

@@ -11,9 +11,11 @@ from unittest.mock import Mock
 import pytest
 
 from hive_replication.dump.beginnings import OpenedInLog
+from hive_replication.errors import Refused
+from hive_replication.load.replica.failover_marks import FailoverMarks
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.metastore.types import Database, NotificationEvent
-from hive_replication.recover import find_gap, history_gap
+from hive_replication.recover import find_gap, history_gap, require_history
 
 STATE = ReplicaState(source="s/db", applied=100, applied_time=5, applied_hash="ab")
 
@@ -86,7 +88,7 @@ def test_a_commit_of_which_the_log_tells_no_more_is_a_gap(
         return next(iter(left(evid - 1, evid)), None)
 
     home = database_with_state(Database("db", locationUri="file:///db", parameters={}), ReplicaState("uuid/db", 3))
-    target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=str), storage=None, metastore=Mock())
+    target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=str), storage=None, metastore=Mock(), identity="t")
     target.metastore.database.return_value = home
     metastore = Mock(
         events=left, events_left=left, event=one, current_event_id=lambda: 7, write_events=Mock(return_value=written)
@@ -96,3 +98,16 @@ def test_a_commit_of_which_the_log_tells_no_more_is_a_gap(
     gap = find_gap(source, target, "db")
     assert (gap.kind if gap else "") == kind
     assert [one.args for one in metastore.write_events.call_args_list] == ([(3, "db")] if acid else [])
+
+
+def test_a_restored_target_that_its_source_was_closed_for_is_no_gap() -> None:
+    """A recovery would make the opened database a replica again, and retire what its users wrote."""
+    marks = FailoverMarks("SOURCE", 100, successor="t/db", opened=5)
+    home = database_with_state(Database("db", locationUri="file:///db", parameters={}), STATE)
+    target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=str), storage=None, metastore=Mock(), identity="t")
+    target.metastore.database.return_value = home
+    source: Any = SimpleNamespace(identity="s", metastore=Mock())
+    source.metastore.database.return_value = Database("db", parameters=marks.parameters())
+    for asked in (lambda: find_gap(source, target, "db"), lambda: require_history(source, target, "db", 100)):
+        with pytest.raises(Refused, match="the source of 'db' was closed by a failover"):
+            asked()

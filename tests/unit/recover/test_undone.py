@@ -131,10 +131,10 @@ def test_an_undone_table_that_a_recovery_passed_over_is_a_gap_once_it_is_release
 
     def kind(state: ReplicaState) -> str:
         home = database_with_state(Database("db", locationUri="file:///db", parameters={}), state)
-        target: Any = SimpleNamespace(
-            policy=SimpleNamespace(target_of=str), storage=None, metastore=SimpleNamespace(database=lambda _: home)
-        )
-        source: Any = SimpleNamespace(identity="uuid", metastore=SimpleNamespace(current_event_id=lambda: 60))
+        here = SimpleNamespace(database=lambda _: home)
+        target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=str), storage=None, metastore=here, identity="t")
+        there = SimpleNamespace(current_event_id=lambda: 60, database=lambda _: None)
+        source: Any = SimpleNamespace(identity="uuid", metastore=there)
         gap = find_gap(source, target, "db", read_log=False)
         return gap.kind if gap else ""
 

@@ -76,7 +76,15 @@ def test_a_database_that_lost_the_marks_of_its_failover_is_not_loaded_from_the_c
     with pytest.raises(Refused, match="the source of 'db' was closed by a failover"):
         refuse_failed_over(ReplicaState(), "db", source, "b/db")
     refuse_failed_over(ReplicaState(), "db", source, "c/db")
-    refuse_failed_over(ReplicaState("a/db", 5), "db", source, "b/db")
+
+
+def test_a_database_whose_metastore_was_restored_from_before_it_was_opened_is_no_replica_again() -> None:
+    """Loads of the closed source would retire what the opened database's users wrote."""
+    source = Database(name="db", parameters=FailoverMarks(endpoint="SOURCE", successor="b/db", opened=5).parameters())
+    again = "hive-repl failover start db --unplanned --force opens it again as it stands, or hive-repl failover rollback opens"
+    with pytest.raises(Refused, match=again):
+        refuse_failed_over(ReplicaState("a/db", 5), "db", source, "b/db")
+    refuse_failed_over(ReplicaState("a/db", 5), "db", source, "c/db")
 
 
 @pytest.mark.parametrize("parameters", [None, {}, {"repl.incompatible": "false"}])
