@@ -35,6 +35,7 @@ from hive_replication.failover.stamp import stamp
 from hive_replication.load.command import repl_load
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.replica.failover_marks import (
+    SUCCESSOR,
     FailoverMarks,
     counted_failback,
     failover_marks,
@@ -167,11 +168,13 @@ def _require_opened(connection: Connection, name: str) -> tuple[ReplicaState, Fa
     if old is None:
         raise BadRequest(
             f"{target.metastore.uri} has no database {target_name!r} any more: hive-repl REPL DUMP {name}, then REPL LOAD, make "
-            "it anew"
+            f"it anew; hive-repl failover reverse {name} after them ends the failover"
         )
     state, identity = replica_state(old), f"{source.identity}/{name}"
     if state.source == identity and not state.failed_over:
         return state, marks
+    if marks.role != "opened" and failover_marks(old).successor == identity:
+        raise Refused(_one_sided(connection, name))
     if marks.role != "opened" or marks.origin != f"{target.identity}/{target_name}":
         raise Refused(
             f"{name!r} of {source.metastore.uri} was not opened by a failover from {target_name!r} of {target.metastore.uri}: "
@@ -185,6 +188,26 @@ def _require_opened(connection: Connection, name: str) -> tuple[ReplicaState, Fa
     if (before := failover_marks(old)).origin != identity:
         require_not_opened(target_name, before)
     return state, marks
+
+
+def _one_sided(connection: Connection, name: str) -> str:
+    """Why there is no failback where the old source alone knows of a failover, and what helps: the policy's way, or the other."""
+    source, target = connection.source, connection.target
+    target_name = target.policy.target_of(name)
+    own = f"{target.identity}/{target_name}"
+    said = f"{target_name!r} was closed by a failover, which put {name!r} of {source.metastore.uri} in its place, and "
+    if replica_state(source.metastore.database(name)).source == own:
+        return (
+            f"{said}that says it is a replica, since its metastore was restored from before that: by the policy of the failover, "
+            f"hive-repl failover start {target_name} --unplanned --force opens it again as it stands, or "
+            f"hive-repl failover rollback {target_name} opens the old source"
+        )
+    return (
+        f"{said}that knows nothing of it: if its failback was done, and the metastore of {target_name!r} restored from before "
+        f"that, drop {target_name!r} there, or set its database parameter {SUCCESSOR} to '' and conflicts in the policy to adopt "
+        f"(equal files stay); then hive-repl REPL DUMP {name}, and REPL LOAD, make it a replica again; if {name!r} is lost, "
+        f"hive-repl failover rollback {target_name}, by the policy of the failover, opens the old source"
+    )
 
 
 def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: FailoverReverse, looked: int) -> None:

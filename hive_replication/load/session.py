@@ -157,15 +157,15 @@ class Session:
             Refused: it is another source's replica, a failover ended this direction, it is marked as changed so that nothing may
                 be loaded, or it holds a table that is not our replica.
         """
-        own = f"{self.target.identity}/{self.database}"
-        found = self.replica.image
+        own, header, found = f"{self.target.identity}/{self.database}", self.reader.header, self.replica.image
+        there = found is not None or header.scope.table is not None  # a table alone makes no replica of its database
         ownership.refuse_incompatible(found)
-        ownership.refuse_failed_over(self.state, self.database, self.reader.header.source_database, own)
+        ownership.refuse_failed_over(self.state, self.database, header.source_database, own, there=there)
         ownership.refuse_loop(self._lineage, own)
         ownership.refuse_second_writer(self.state, self.database, self.identity, self.target.policy.name)
         if self.state.source:
             self.replica.state = replace(self.state, policy=self.target.policy.name, origins=self._lineage[1:])
-        if self.state.source or found is None or self.reader.header.scope.table is not None:
+        if self.state.source or found is None or header.scope.table is not None:
             return
         names = self.target.metastore.table_names(self.database)
         refuse_other_writers(found, self.target.metastore.tables(self.database, names), self.conflicts)

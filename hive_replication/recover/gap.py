@@ -53,7 +53,7 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
     name = target.policy.target_of(database)
     replica = target.metastore.database(name)
     state = replica_state(replica)
-    _refuse_failed_over(source, target, database, state)
+    _refuse_failed_over(source, target, database, state, there=replica is not None)
     if replica is None or state.applied is None:
         source.database(database)
         raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
@@ -76,7 +76,7 @@ def require_history(source: Source, target: Target, database: str, evid: int) ->
         name = target.policy.target_of(database)
         replica = target.metastore.database(name)
         state = replica_state(replica)
-        _refuse_failed_over(source, target, database, state)
+        _refuse_failed_over(source, target, database, state, there=replica is not None)
         if replica is None or state.applied != evid or state.source != f"{source.identity}/{database}":
             return
         gap = history_gap(source, state, source.metastore.current_event_id()) or _target_gap(target, replica, state)
@@ -86,10 +86,10 @@ def require_history(source: Source, target: Target, database: str, evid: int) ->
         _LOG.info("dumped without checking the replica: %s", error, extra=about(database, evid=evid))
 
 
-def _refuse_failed_over(source: Source, target: Target, database: str, state: ReplicaState) -> None:
+def _refuse_failed_over(source: Source, target: Target, database: str, state: ReplicaState, *, there: bool) -> None:
     """Either side may know of the failover alone: the other's metastore may have been restored from a backup."""
     name = target.policy.target_of(database)
-    refuse_failed_over(state, name, source.metastore.database(database), f"{target.identity}/{name}")
+    refuse_failed_over(state, name, source.metastore.database(database), f"{target.identity}/{name}", there=there)
 
 
 def history_gap(source: Source, state: ReplicaState, current: int) -> Gap | None:

@@ -105,7 +105,9 @@ def why_incompatible(found: Database | None) -> str:
     )
 
 
-def refuse_failed_over(state: ReplicaState, database: str, source: Database | None = None, own: str = "") -> None:
+def refuse_failed_over(
+    state: ReplicaState, database: str, source: Database | None = None, own: str = "", *, there: bool = True
+) -> None:
     """Makes sure that a failover did not end the direction of a load.
 
     Args:
@@ -114,6 +116,7 @@ def refuse_failed_over(state: ReplicaState, database: str, source: Database | No
         source: the load's source, which may say that a failover put it in place of the target database, before that knows, or the
             target database in its own place, also if that knows no more of it: its metastore was restored from a backup.
         own: identity of the target database.
+        there: whether the target database is there; an old source that is gone has nothing to lose, and is made anew.
 
     Raises:
         Refused: it did.
@@ -131,7 +134,7 @@ def refuse_failed_over(state: ReplicaState, database: str, source: Database | No
             "hive-repl failover status tells of both; if it is lost, or its metastore was restored from before that, "
             f"{again if state.source else ''}hive-repl failover rollback opens the source again"
         )
-    replaced = bool(own) and marks.origin == own
+    replaced = there and bool(own) and marks.origin == own
     if not state.source and (state.failed_over == "closed" or replaced):
         raise Refused(
             f"the database {database!r} was the source before a failover: hive-repl failover reverse makes it a replica first"

@@ -146,6 +146,26 @@ def test_an_old_source_whose_own_failback_is_not_done_is_not_closed(*, dry_run: 
     assert reversing._require_opened(connection, "db")[1] == OPENED
 
 
+@pytest.mark.parametrize(
+    ("opened", "why"),
+    [
+        pytest.param({}, r"drop 'db' there, or set .*failover\.to to '' .* REPL DUMP db, and REPL LOAD", id="failed back"),
+        pytest.param(
+            ReplicaState("thrift://b:1/db", 9).parameters(),
+            "says it is a replica, .* hive-repl failover start db --unplanned --force opens it again",
+            id="the opened one was restored",
+        ),
+    ],
+)
+def test_where_the_old_source_alone_knows_of_the_failover_the_way_on_is_named(opened: dict[str, str], why: str) -> None:
+    """A metastore was restored from a backup: loads named reverse, and reverse other sides of the policy, which are right."""
+    connection = connected(Side(parameters=opened), Side(parameters=CLOSED.parameters(), uri="thrift://b:1"))
+    with pytest.raises(Refused, match=why):
+        failover.reverse(connection, "db")
+    with pytest.raises(Refused, match="was not opened by a failover"):
+        failover.reverse(connected(Side(), Side(uri="thrift://b:1")), "db")
+
+
 @pytest.mark.parametrize("resources", [[], [ResourceUri(1, "hdfs://src/jars/f.jar")]], ids=["none", "some"])
 def test_functions_of_the_opened_database_come_whole(monkeypatch: pytest.MonkeyPatch, resources: list[ResourceUri]) -> None:
     """Those of the old source are no replicas, although their tables are equal: later events would pass them over."""

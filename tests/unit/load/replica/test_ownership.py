@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
 
 from hive_replication.errors import Refused
@@ -15,6 +18,7 @@ from hive_replication.load.replica.ownership import (
 )
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import Database
+from tests.bootstraps import header, loading
 
 
 def test_the_lineage_of_a_source_that_is_no_replica() -> None:
@@ -69,6 +73,19 @@ def test_an_old_source_that_does_not_know_of_the_failover_is_not_overwritten() -
         refuse_failed_over(ReplicaState(), "db", source, "a/db")
     refuse_failed_over(ReplicaState(), "db", source, "c/db")
     refuse_failed_over(ReplicaState("b/db", 5), "db", source, "a/db")  # it follows by now
+    refuse_failed_over(ReplicaState(), "db", source, "a/db", there=False)  # a bootstrap makes it anew
+
+
+@pytest.mark.parametrize("table", [None, "t"])
+def test_an_old_source_that_was_dropped_is_made_anew_by_a_bootstrap(table: str | None) -> None:
+    """It was sent to reverse, which sent it back; a table alone would make a database that is no replica."""
+    head = header(60, table)
+    head.source_database.parameters = FailoverMarks(origin="target/db", opened=5).parameters()
+    load = loading(ReplicaState(), head, [])
+    replica: Any = load.replica
+    replica.image = None
+    with pytest.raises(Refused, match="was the source before a failover") if table else nullcontext():
+        load.require_ours()
 
 
 def test_a_database_that_lost_the_marks_of_its_failover_is_not_loaded_from_the_closed_source() -> None:
