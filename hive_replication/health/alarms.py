@@ -11,7 +11,7 @@ from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import ReplicationError
 from hive_replication.health.advice import advice_on_held
 from hive_replication.health.kept_records import KeptRecords
-from hive_replication.lag import Lag, lags_reachable
+from hive_replication.lag import HALF_REVERSED, Lag, lags_reachable
 from hive_replication.load.replica.held_reasons import PASSED_REASON, RELEASED_REASON, UNDONE_REASON, joined_to
 from hive_replication.policy import Policy
 from hive_replication.units import count, duration
@@ -121,10 +121,13 @@ def of_database(one: Lag, target: float) -> Iterator[Alarm]:
         advice = "the next window compares the database with its source and replicates the differences; without Dagster: "
         yield Alarm("gap", one.database, title, one.cure or f"{advice}hive-repl recover {one.database}", one.database)
     behind = one.seconds_behind or 0.0
-    if behind > target and not one.stopped:
+    half_reversed = one.stopped == HALF_REVERSED  # nobody meant that to last
+    if behind > target and (half_reversed or not one.stopped):
         waiting = count(one.waiting or 0, "event")
         title = f"{one.database} is {duration(behind)} behind (target {duration(target)}), {waiting} waiting"
         advice = "check its last runs and the sensor notification_log; hive-repl lag --tables shows the tables that are behind"
+        if half_reversed:
+            advice = f"its failback was not completed, so that sensors load nothing: hive-repl failover reverse {one.database}"
         yield Alarm("lag", one.database, title, advice, one.database)
     yield from _held(one)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from hive_replication.events.files import FileRef
 from hive_replication.lag.waiting_events import Waiting, WaitingEvents
 from hive_replication.load.replica.held_reasons import UNDONE_REASON, joined_to
 from hive_replication.load.replica.state import ReplicaState
 
+#: Of an old source that was made a replica: nothing is loaded until its failback, which was stopped half-way, is complete.
+HALF_REVERSED: Final = "closed by a failover, and its failback is not complete"
 #: Bytes of files together; None where that is not known.
 Total = Callable[[Iterable[FileRef]], int | None]
 
@@ -110,6 +112,8 @@ class Lag:
 
 def stopped(state: ReplicaState) -> str:
     """Why nothing is loaded: a failover ended this direction, an operator paused the database or undid loads; else ""."""
+    if state.failed_over and state.source:
+        return HALF_REVERSED
     if state.failed_over:
         return f"{state.failed_over} by a failover"
     if state.paused:

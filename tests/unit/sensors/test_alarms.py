@@ -19,6 +19,9 @@ from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import BadRequest, MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.lag import Lag
+from hive_replication.lag.compute_lag import stopped
+from hive_replication.load.replica.failover_marks import FailoverMarks
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import FieldSchema, Table
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
@@ -286,6 +289,16 @@ def test_no_alarm_for_what_an_operator_stopped_and_one_for_many_tables() -> None
     many = replace(WELL, held=tuple((f"t{number}", "no space") for number in range(30)))
     (alarm,) = conditions([many], [], POLICY)
     assert alarm.title == "30 tables of sales are held"
+
+
+def test_a_failback_that_was_stopped_half_way_is_an_alarm_once_it_is_late() -> None:
+    """Sensors load nothing into it, and it was taken for one that an operator had stopped."""
+    closed = FailoverMarks("SOURCE", 9, successor="s/sales", opened=7)
+    assert stopped(ReplicaState(failed_over=closed.role)) == "closed by a failover"
+    half = replace(LATE, stopped=stopped(ReplicaState("s/sales", 7, failed_over=closed.role)))
+    (alarm,) = conditions([half], [], POLICY)
+    assert (alarm.kind, alarm.advice.rpartition(": ")[2]) == ("lag", "hive-repl failover reverse sales")
+    assert list(conditions([replace(half, seconds_behind=1.0)], [], POLICY)) == []
 
 
 def test_failed_runs(web: WebServer, watch: Watch) -> None:
