@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from hive_replication.events.event_records import is_function
 from hive_replication.load.replica.held_reasons import (
@@ -58,7 +59,7 @@ _BY_REASON = (
         "somebody else changes the replica: stop that, then hive-repl repair {source}",
     ),
     (
-        r"PermissionError|[Pp]ermission denied|AccessControl|may not",
+        r"PermissionError|[Pp]ermission denied|AccessControl|the account \S+ (lacks|may not)\b",
         "give the account that replicates the right that the message names, then wait for the next attempt",
     ),
     (
@@ -67,21 +68,26 @@ _BY_REASON = (
         "or leave the partition out by a partition filter of the policy",
     ),
     (
-        r"lies outside the storage roots|allows",
+        r"lies outside the (source's )?storage roots|that the policy allows",
         "add the path to the policy if it is right; otherwise exclude the table, or drop the function",
     ),
     (
-        r"ParentNotDirectory|is not a directory|exists already",
+        r"ParentNotDirectory|is not a directory|a file lies where a directory|exists already",
         "a file lies on the target where a directory belongs: move it away, then wait for the next attempt",
     ),
-    (r"[Nn]o space|quota|QuotaExceeded", "make room on the target or raise its quota, then wait for the next attempt"),
+    (
+        r"\b[Nn]o space\b|\bquota\b(?!=)|QuotaExceeded",
+        "make room on the target or raise its quota, then wait for the next attempt",
+    ),
     (r"cannot be reached|does not answer|check that the metastore runs", "start the server; the next attempt continues"),
-    (r"aborted|transaction", "hive-repl repair {source}"),
+    (r"\b(aborted|transactions?)\b(?!=)", "hive-repl repair {source}"),
 )
+#: URIs and paths, which the source's users name.
+_PATHS = re.compile(r"\S*/\S*")
 _ELSE = "remove the cause and wait for the next attempt, or hive-repl repair {source}, which ends the hold"
 
 
-def advice_on(reason: str, source: str, target: str) -> str:
+def advice_on(reason: str, source: str, target: str, names: Iterable[str] = ()) -> str:
     """What to do about a held table.
 
     Args:
@@ -89,8 +95,13 @@ def advice_on(reason: str, source: str, target: str) -> str:
         source: its name at the source, with its database, as it stands in a command
             (:func:`hive_replication.statements.for_shell`).
         target: the same on the target.
+        names: those that the reason may quote, and that say nothing of it: a table may have the name of any trouble.
     """
-    found = next((advice for pattern, advice in _BY_REASON if re.search(pattern, reason)), _ELSE)
+    said = _PATHS.sub("", reason)
+    for name in names:
+        quoted = rf"(['\"`.]|\b(?:database|function|partition|table|view) ){re.escape(name)}(?!\w)"
+        said = re.sub(quoted, r"\1", said, flags=re.IGNORECASE)
+    found = next((advice for pattern, advice in _BY_REASON if re.search(pattern, said)), _ELSE)
     return found.format(source=source, target=target)
 
 
@@ -104,4 +115,5 @@ def advice_on_held(name: str, reason: str, database: str, target_database: str) 
         target_database: the same on the target.
     """
     table = None if is_function(name) else name
-    return advice_on(reason, for_shell(database, table), for_shell(target_database, table))
+    names = (database, target_database, name)
+    return advice_on(reason, for_shell(database, table), for_shell(target_database, table), names)

@@ -77,6 +77,26 @@ def test_there_is_advice_on_each_reason(reason: str, expected: str) -> None:
     assert expected in advice_on(reason, "s.t", "d.t")
 
 
+@pytest.mark.parametrize(
+    ("name", "reason", "expected"),
+    [
+        ("quota_usage", "alter_table: quota_usage has a lock", "remove the cause"),
+        ("quota", "the target table d.quota has a lock", "remove the cause"),
+        ("transactions", "the target table d.transactions has other content than event 7", "somebody else changes the replica"),
+        ("transactions", "Table transactions has a lock", "remove the cause"),
+        ("allows", "hdfs://t/allows/No space/x: the lease is lost", "remove the cause"),
+        ("what_may_not_be", "hdfs://t/aborted: column what_may_not_be has a lock", "remove the cause"),
+        ("quota", "hdfs://t/quota/f: the quota is used up (The DiskSpace quota of /t is exceeded)", "make room"),
+        ("t", "hdfs://t/t: the account me lacks w on /t (hdfs:hdfs drwxr-xr-x); grant it, for instance", "give the account"),
+        ("t", "hdfs://t/t: the account me may not: permission denied", "give the account"),
+        ("t", "hdfs://t/t lies outside the directories that the policy allows for its database", "add the path to the policy"),
+    ],
+)
+def test_advice_goes_by_what_happened_not_by_what_things_are_called(name: str, reason: str, expected: str) -> None:
+    (alarm,) = conditions([replace(WELL, target_database="d", held=((name, reason),))], (), POLICY)
+    assert alarm.advice.startswith(expected)
+
+
 def test_advice_names_a_table_as_the_command_takes_it() -> None:
     (alarm,) = conditions([replace(WELL, held=(("a-b", "somebody wrote something else"),))], (), POLICY)
     (held,) = held_status(LEVEL.quarantine("a-b", 90, "somebody wrote something else"), WELL)
