@@ -86,7 +86,7 @@ class AlarmCursor:
         alarms: by key.
         finished: the runs that were seen; None before the first tick.
         time: of the tick, seconds since the epoch.
-        replicas: databases that have had a replica.
+        replicas: those that have been there, each with its place (``replica_alarms.with_replicas``).
         gone: databases that the source did not have when it was asked last.
     """
 

@@ -8,6 +8,7 @@ from hive_replication import health
 from hive_replication.doctor import Finding
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
+from hive_replication.policy.warehouse import pair_hash
 from repl_assets.catalog.keys import Names
 from repl_assets.recording.metadata import asset_url
 from sensors.alarms.alarm import Alarm
@@ -22,11 +23,12 @@ def conditions(
         lags: of all databases.
         short: the doctor's findings about retention at the source.
         policy: the policy.
-        replicas: databases that had a replica at an earlier observation.
+        replicas: those that were there at an earlier observation (:func:`with_replicas`).
         no_dumps: why the dump root does not answer, or "".
     """
     names = Names.of(policy)
-    for found in (*health.conditions(lags, short, policy, replicas), *health.without_dumps(no_dumps)):
+    known = {one.database for one in lags if _was_there(one, policy, replicas)}
+    for found in (*health.conditions(lags, short, policy, known), *health.without_dumps(no_dumps)):
         yield _shown(found, names)
 
 
@@ -47,9 +49,21 @@ def is_known(alarm_key: str, lags: Iterable[Lag]) -> bool:
     return alarm_key not in lag and not any(alarm_key == key or alarm_key.startswith(f"{key}.") for key in held)
 
 
-def with_replicas(known: Collection[str], lags: Iterable[Lag]) -> tuple[str, ...]:
-    """The databases that have had a replica, after another observation; without those that the source no longer has."""
-    return tuple(sorted(one.database for one in lags if one.applied is not None or (one.in_source and one.database in known)))
+def with_replicas(known: Collection[str], lags: Iterable[Lag], policy: Policy) -> tuple[str, ...]:
+    """The replicas that have been there, after another observation; without those of databases that the source no longer has.
+
+    Each is named with its place: under another name, or on another target, a database has none before its bootstrap.
+    """
+    found = (one for one in lags if one.applied is not None or (one.in_source and _was_there(one, policy, known)))
+    return tuple(sorted(_replica(one, policy) for one in found))
+
+
+def _was_there(one: Lag, policy: Policy, known: Collection[str]) -> bool:
+    return _replica(one, policy) in known or one.database in known  # the latter of an earlier version, for one tick
+
+
+def _replica(one: Lag, policy: Policy) -> str:
+    return f"{one.database} {one.target_database} {pair_hash(policy.pair)}"
 
 
 def _shown(found: health.Alarm, names: Names) -> Alarm:

@@ -212,7 +212,7 @@ def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, look
     gone = tuple(one.database for one in lags if not one.in_source)
     ended += [key for key, one in cursor.alarms.items() if one.alarm.kind == "failed check" and one.alarm.database in gone]
     alarms = updated(cursor.alarms, present, ended, cursor.time)
-    return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags), gone=gone)
+    return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags, policy), gone=gone)
 
 
 def _notify(context: dg.SensorEvaluationContext, names: Names, cursor: AlarmCursor, receivers: list[Channel]) -> dict[str, Open]:

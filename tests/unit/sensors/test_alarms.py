@@ -262,6 +262,27 @@ def test_a_replica_that_is_gone(web: WebServer, watch: Watch) -> None:
     assert {kind for state, kind, _ in notified(web) if state == "ends"} == {"gap", "lag", "held table"}
 
 
+@pytest.mark.parametrize("how", ["another name", "another metastore"])
+def test_a_replica_that_is_to_be_elsewhere_is_not_gone(web: WebServer, watch: Watch, how: str) -> None:
+    """The policy names another place since: there is none before its bootstrap, and nobody dropped one."""
+    watch.tick(WELL)
+    elsewhere = replace(WELL, applied=None, waiting=None, seconds_behind=None)
+    if how == "another name":
+        elsewhere = replace(elsewhere, target_database="dr")
+    else:
+        target = POLICY.target.model_copy(update={"metastore": "thrift://other:1"})
+        watch.policy = POLICY.model_copy(update={"target": target})
+    assert (watch.tick(elsewhere), watch.tick(elsewhere), web.take()) == ("no alarms", "no alarms", {})
+    there = replace(WELL, target_database=elsewhere.target_database)
+    assert (watch.tick(there), watch.tick(elsewhere)) == ("no alarms", "1 alarm: gap: sales")
+
+
+def test_a_replica_that_an_earlier_version_knew_by_its_source_is_gone_all_the_same(watch: Watch) -> None:
+    watch.cursor = replace(read_cursor(None), replicas=("sales",)).to_json()
+    gone = replace(WELL, applied=None, waiting=None, seconds_behind=None)
+    assert (watch.tick(gone), watch.tick(gone)) == ("1 alarm: gap: sales", "1 alarm: gap: sales")
+
+
 def test_a_database_that_the_source_dropped_ends_its_alarms(web: WebServer, watch: Watch) -> None:
     watch.tick(replace(LATE, held=HELD.held))
     dropped = replace(WELL, applied=None, waiting=None, seconds_behind=None, in_source=False)
