@@ -18,6 +18,7 @@ from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.failover.sides import set_parameters
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import replica_state
+from hive_replication.recover import find_gap
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster, Side
@@ -259,7 +260,7 @@ def test_both_directions_at_once_and_one_dump_for_two_targets(cluster: Cluster, 
 def test_read_only_databases_and_a_failback_without_changes(
     pair: tuple[Direction, Direction], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The property is each side's own; a rollback sets it back to what it was. A source that is gone cannot be failed back to."""
+    """The property is each side's own; a rollback sets it back to what it was. A source that is gone is made anew first."""
     there, back = pair
     metastore, name = there.connection.source.metastore, there.database
     database = metastore.database(name)
@@ -302,6 +303,28 @@ def test_read_only_databases_and_a_failback_without_changes(
     old.drop_database(name, cascade=True)
     with pytest.raises(BadRequest, match="has no database"):
         failover.reverse(there.connection, name)
+    there.replicate()  # a bootstrap
+    assert failover.reverse(there.connection, name).done
+    there.origin.insert("plain", "a window\n")
+    there.replicate()
+    assert (there.differences(), back.status().phase) == ({}, "failed back")
+
+
+def test_an_opened_database_whose_metastore_is_restored_is_opened_again(pair: tuple[Direction, Direction]) -> None:
+    there, back = pair
+    name, metastore = there.database, there.connection.target.metastore
+    backup = there.parameters(source=False)
+    there.fail_over()
+    set_parameters(metastore, name, lambda _: backup)
+    for work in (there.replicate, lambda: find_gap(there.connection.source, there.connection.target, name)):
+        with pytest.raises(Refused, match=f"hive-repl failover start {name} --unplanned --force opens it again"):
+            work()
+    with pytest.raises(Refused, match="says it is a replica"):
+        failover.reverse(back.connection, name)
+    assert failover.start_unplanned(there.connection, name, failover_reach(), force=True).phase == "finished"
+    back.origin.insert("plain", "changed\n")
+    assert failover.reverse(back.connection, name).held == ()
+    assert (back.differences(), there.status().phase) == ({}, "failed back")
 
 
 @dataclass
