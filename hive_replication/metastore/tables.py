@@ -43,17 +43,17 @@ def stands(actual: D, wanted: D) -> bool:
 
     Of other parameters the metastore changes some itself, such as statistics.
     """
-    return _same_place(actual, wanted) and _noted(actual) == _noted(wanted)
+    return _same_place(actual, wanted) and noted(actual) == noted(wanted)
+
+
+def noted(thing: Table | Partition) -> dict[str, str]:
+    """The parameters that replication sets, which no metastore changes."""
+    return {key: value for key, value in (thing.parameters or {}).items() if key.startswith(_NOTED)}
 
 
 def _same_place(actual: D, wanted: D) -> bool:
     location = wanted.sd.location
     return not location or (actual.sd.location or "").rstrip("/") == location.rstrip("/")
-
-
-def _noted(thing: Table | Partition) -> dict[str, str]:
-    """The parameters that replication sets, which no metastore changes."""
-    return {key: value for key, value in (thing.parameters or {}).items() if key.startswith(_NOTED)}
 
 
 class Tables(Calls):

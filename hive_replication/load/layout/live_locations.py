@@ -13,6 +13,7 @@ from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.table_kinds import is_partitioned
+from hive_replication.metastore.tables import noted
 from hive_replication.metastore.types import Partition, Table, directory_of
 from hive_replication.storage import Storage, paths
 
@@ -122,10 +123,22 @@ def place_of(thing: Table | Partition) -> str:
 
 
 def partition_places(metastore: Metastore, table: Table) -> Iterator[str]:
-    """The directories of a table's partitions; none where it was dropped, or got another name, since it was read."""
+    """The directories of a table's partitions; none where it was dropped, or got another name, since it was read.
+
+    Where the metastore does not show the account those of a table that is nobody's replica, they count as lying in its directory:
+    it holds up nothing, and loses nothing. Those of a replica lie elsewhere, too.
+    """
     if is_partitioned(table):
-        with suppress(NotFound):
+        try:
             yield from filter(None, map(place_of, metastore.partitions(table.dbName, table.tableName)))
+        except NotFound:
+            return
+        except MetastoreError as error:
+            if noted(table):
+                raise
+            place = place_of(table)
+            _LOG.warning("partitions of %s.%s cannot be read: all of %s stays: %s", table.dbName, table.tableName, place, error)
+            yield from filter(None, [place])
 
 
 def entangled(places: Iterable[str]) -> frozenset[str]:

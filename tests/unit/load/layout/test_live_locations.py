@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 import pytest
@@ -109,6 +110,41 @@ def test_a_location_that_no_load_would_set_is_in_use_where_hadoop_finds_it() -> 
         metastore._there = {"d": place}  # pyright: ignore[reportPrivateUsage]
         live = live_locations(cast("Metastore", metastore), "db", [f"{BASE}//old"])
         assert [live.contains(f"{BASE}/{name}") for name in (f"{lies}/ds=1", "old", "c")] == [True, True, False]
+
+
+class Private(Renamed):
+    """A metastore that lists tables, and does not show the partitions of ``d``."""
+
+    refusal: type[Exception] = MetastoreError
+    parameters: Mapping[str, str] = MappingProxyType({})
+
+    def tables(self, _: str, names: list[str]) -> Iterator[Table]:
+        for one in super().tables(_, names):
+            one.parameters = dict(self.parameters)
+            yield one
+
+    def partitions(self, _: str, name: str) -> Iterator[Partition]:
+        if name == "d":
+            raise self.refusal("get_partition_names db.d: Permission denied: user=repl, access=READ")
+        return super().partitions(_, name)
+
+
+def test_all_of_a_strangers_table_is_in_use_whose_partitions_may_not_be_read() -> None:
+    """Retention of its database ended, for ever, and loads that dropped a table or took one's place failed."""
+    live = live_locations(cast("Metastore", Private()), "db")
+    places = {one: live.contains(f"{BASE}/{one}") for one in ("b/ds=1", "b/ds=2", "d", "d/ds=7/f", "e")}
+    assert places == {"b/ds=1": True, "b/ds=2": False, "d": True, "d/ds=7/f": True, "e": False}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "parameters"), [(MetastoreError, {"repl.last.id": "7"}), (Unreachable, {})], ids=["a replica's", "out of reach"]
+)
+def test_partitions_that_may_lie_anywhere_end_what_needs_them(refusal: type[Exception], parameters: dict[str, str]) -> None:
+    """Those of a replica lie in staging directories, too, which retention would delete."""
+    metastore = Private()
+    metastore.refusal, metastore.parameters = refusal, parameters
+    with pytest.raises(refusal):
+        live_locations(cast("Metastore", metastore), "db")
 
 
 class Guarded:
