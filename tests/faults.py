@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.metastore.client import Metastore
+from hive_replication.storage import Denied, Storage
 
 
 class Killed(BaseException):
@@ -61,6 +62,26 @@ def dying_at(call: str, number: int, *, after: bool) -> Generator[None]:
         patch.setattr(Metastore, call, dying)
         with pytest.raises(Killed):
             yield
+
+
+@contextmanager
+def closed_directory(directory: str) -> Generator[None]:
+    """Storage shows that there is a directory, and nothing of what is in it, as HDFS does of somebody else's with mode 0700."""
+
+    status = Storage.status
+
+    def guarded(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(storage: Storage, uri: str, *args: object, **options: object) -> Any:
+            if uri.startswith(f"{directory}/") or (uri.rstrip("/") == directory and real is not status):
+                raise Denied(f"{uri}: permission denied")
+            return real(storage, uri, *args, **options)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, real in {name: getattr(Storage, name) for name in ("ls", "files", "status", "read", "write", "delete")}.items():
+            patch.setattr(Storage, name, guarded(real))
+        yield
 
 
 @contextmanager

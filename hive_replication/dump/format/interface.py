@@ -181,7 +181,7 @@ class DumpStore(Protocol):
         ...
 
     def dumps(self, database: str) -> list[str]:
-        """Directories of the complete dumps of a source database and of its tables."""
+        """Directories of the complete dumps of a source database and of its tables, but those that this account may not read."""
         ...
 
     def unfinished(self, database: str, before: float) -> list[str]:

@@ -16,7 +16,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice, takewhile
 from pathlib import PurePosixPath
 from typing import Any, TypeVar, cast
@@ -30,7 +31,7 @@ from hive_replication.errors import Refused, ReplicationError
 from hive_replication.logs import about
 from hive_replication.process import is_gone, machine
 from hive_replication.signing import SigningKey
-from hive_replication.storage import AlreadyExists, FileStatus, Storage
+from hive_replication.storage import AlreadyExists, Denied, FileStatus, Storage
 
 _LOG = logging.getLogger(__name__)
 
@@ -192,40 +193,63 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str, key: Sign
         key: of the policy; only checkpoints that it signed are believed.
     """
     for directory in islice(sorted((entry.uri for entry in _ls(storage, parent) if entry.is_dir), reverse=True), _LOOKED_AT):
-        entries = {PurePosixPath(entry.uri).name: entry for entry in _ls(storage, directory)}
-        claims = _numbers(entries, _ATTEMPT)
-        if (
-            {ack, REMOVED} & entries.keys()
-            or not claims
-            or not _left(storage, f"{directory}/{_ATTEMPT}{claims[-1]}", request, entries)
-        ):
-            continue
-        numbers = _numbers(entries, _CHECKPOINT)
-        try:
-            found = [_noted(storage, NotePlace(directory, number, request), key) for number in numbers]
-        except Refused as error:
-            _LOG.warning("the interrupted dump %s is not resumed: %s", directory, error)
-            continue
-        whole = [note for note in takewhile(lambda note: note is not None, found) if note is not None]
-        if not whole or numbers[-1] != len(numbers) or any(note.sealed for note in whole) or any(found[len(whole) :]):
-            continue
-        try:
-            claim = WriterClaim(storage, directory, request, claims[-1] + 1, *progress(whole), len(found), key)
-        except AlreadyExists:
-            _LOG.info("another process goes on with the dump %s", directory)
-            continue
-        evid = claim.done.evid if claim.done else None
-        _LOG.warning("the interrupted dump %s is resumed", directory, extra=about(evid=evid))
-        _clear(storage, claim)
-        return claim
+        with _passed_over_if_closed(directory):
+            claim = _taken_over(storage, directory, request, ack, key)
+            if claim is not None:
+                return claim
     return None
+
+
+def _taken_over(storage: Storage, directory: str, request: str, ack: str, key: SigningKey | None) -> WriterClaim | None:
+    entries = {PurePosixPath(entry.uri).name: entry for entry in _ls(storage, directory)}
+    claims = _numbers(entries, _ATTEMPT)
+    if {ack, REMOVED} & entries.keys() or not claims:
+        return None
+    if not _left(storage, f"{directory}/{_ATTEMPT}{claims[-1]}", request, entries):
+        return None
+    numbers = _numbers(entries, _CHECKPOINT)
+    try:
+        found = [_noted(storage, NotePlace(directory, number, request), key) for number in numbers]
+    except Refused as error:
+        _LOG.warning("the interrupted dump %s is not resumed: %s", directory, error)
+        return None
+    whole = [note for note in takewhile(lambda note: note is not None, found) if note is not None]
+    if not whole or numbers[-1] != len(numbers) or any(note.sealed for note in whole) or any(found[len(whole) :]):
+        return None
+    try:
+        claim = WriterClaim(storage, directory, request, claims[-1] + 1, *progress(whole), len(found), key)
+    except AlreadyExists:
+        _LOG.info("another process goes on with the dump %s", directory)
+        return None
+    evid = claim.done.evid if claim.done else None
+    _LOG.warning("the interrupted dump %s is resumed", directory, extra=about(evid=evid))
+    _clear(storage, claim)
+    return claim
 
 
 def left_over(storage: Storage, parent: str, ack: str, before: float) -> list[str]:
     """Dump directories without an ack file in which nothing has changed since ``before`` (seconds since the epoch)."""
-    old = [entry.uri for entry in _ls(storage, parent) if entry.is_dir and entry.modified < before]
-    listed = ((uri, list(_ls(storage, uri))) for uri in old)
-    return [uri for uri, entries in listed if not any(e.uri.endswith(f"/{ack}") or e.modified >= before for e in entries)]
+    old = (entry.uri for entry in _ls(storage, parent) if entry.is_dir and entry.modified < before)
+    return chosen(old, lambda one: not any(e.uri.endswith(f"/{ack}") or e.modified >= before for e in _ls(storage, one)))
+
+
+def chosen(directories: Iterable[str], wanted: Callable[[str], bool]) -> list[str]:
+    """Those of some dump directories that are wanted, without any that this account may not read."""
+    found: list[str] = []
+    for directory in directories:
+        with _passed_over_if_closed(directory):
+            if wanted(directory):
+                found.append(directory)
+    return found
+
+
+@contextmanager
+def _passed_over_if_closed(directory: str) -> Generator[None]:
+    """An administrator who dumps by hand may leave a directory that nobody else reads; it is no other dump's matter."""
+    try:
+        yield
+    except Denied as error:
+        _LOG.warning("the dump %s is passed over: %s", directory, error)
 
 
 def _clear(storage: Storage, claim: WriterClaim) -> None:

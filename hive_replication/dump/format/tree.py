@@ -37,7 +37,7 @@ from hive_replication.dump.format.record_types import (
     Scope,
     TableRecord,
 )
-from hive_replication.dump.format.resume import WriterClaim, interrupted, left_over
+from hive_replication.dump.format.resume import WriterClaim, chosen, interrupted, left_over
 from hive_replication.dump.format.tree_reader import METADATA, REMOVED, Tree, TreeReader
 from hive_replication.dump.format.writer_base import WriterBase
 from hive_replication.errors import BadRequest
@@ -104,8 +104,8 @@ class TreeStore:
 
     def dumps(self, database: str) -> list[str]:
         """Directories of the complete dumps of a source database and of its tables."""
-        found = [status.uri for status in self.storage.ls(f"{self.root}/{database}") if status.is_dir]
-        return [directory for directory in found if self.storage.exists(f"{directory}/{ACK}")]
+        found = (status.uri for status in self.storage.ls(f"{self.root}/{database}") if status.is_dir)
+        return chosen(found, lambda directory: self.storage.exists(f"{directory}/{ACK}"))
 
     def unfinished(self, database: str, before: float) -> list[str]:
         """Directories of dumps without an ack file that nobody has written to since ``before`` (seconds since the epoch).
@@ -113,7 +113,7 @@ class TreeStore:
         Not those of Hive's own dumps: they are not ours to remove.
         """
         found = left_over(self.storage, f"{self.root}/{database}", ACK, before)
-        return [directory for directory in found if not is_of_hive(self.storage, directory)]
+        return chosen(found, lambda directory: not is_of_hive(self.storage, directory))
 
     def remove(self, directory: str) -> int:
         """Removes a dump, its ack file first; bytes freed."""

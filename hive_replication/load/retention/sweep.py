@@ -260,7 +260,7 @@ class _Sweeper:
         for directory in found:
             try:
                 header = store.header(directory)
-            except (BadRequest, Refused) as error:  # it is nobody's reason to keep the others
+            except (BadRequest, Refused, Denied) as error:  # it is nobody's reason to keep the others
                 _LOG.warning("a dump is kept, since nobody can tell what it is of: %s", error, extra=about(self._database))
                 continue
             source, end, may_be_gone = f"{header.source}/{header.scope.database}", header.to_evid, ours in ("", header.source)

@@ -14,6 +14,7 @@ from hive_replication.errors import ReplicationError
 from hive_replication.policy import Root
 from hive_replication.process import machine
 from hive_replication.storage import AlreadyExists, Storage
+from tests.faults import closed_directory
 
 ACK = "_finished_dump"
 AT_5 = Checkpoint(5, "hash of 5", {"orders": (3, 4)})
@@ -119,6 +120,18 @@ def test_the_newest_dump_is_resumed(dumps: Dumps) -> None:
     found = dumps.found()
     assert found is not None
     assert found.directory == f"{dumps.uri}/2"
+
+
+def test_a_directory_that_is_somebody_elses_stops_no_dump(dumps: Dumps, caplog: pytest.LogCaptureFixture) -> None:
+    """An administrator's dump by hand: all dumps of its database ended there, and retention of them."""
+    for name in ("1", "2", "3"):
+        dumps.released(name)
+    with closed_directory(f"{dumps.uri}/3"):
+        found = dumps.found()
+        assert left_over(dumps.storage, dumps.uri, ACK, 2.0**33) == [f"{dumps.uri}/1", f"{dumps.uri}/2"]
+    assert found is not None
+    assert found.directory == f"{dumps.uri}/2"
+    assert caplog.messages[0].startswith(f"the dump {dumps.uri}/3 is passed over: ")
 
 
 def test_a_claim_ends_with_the_next_one(dumps: Dumps) -> None:

@@ -33,6 +33,7 @@ from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.storage import Denied, FileStatus, Storage, paths
 from tests.bucket import bucket_storage
+from tests.faults import closed_directory
 
 DAY = 86_400.0
 
@@ -364,6 +365,30 @@ def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypat
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     assert [one.path for one in sweep(target, "sales", store) if one.what == "dump"] == [directories[2]]
     assert [target.storage.exists(one) for one in directories] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("closed", "complete"),
+    [("", True), ("", False), ("/_finished_dump", True), ("/_dumpmetadata", False)],
+    ids=["a dump", "an unfinished one", "its files", "an unfinished one's files"],
+)
+def test_a_dump_that_may_not_be_read_keeps_nothing_else(
+    target: Target, monkeypatch: pytest.MonkeyPatch, closed: str, *, complete: bool
+) -> None:
+    """One that an administrator made by hand ended the retention of its database."""
+    root = target.policy.dump_root
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 1, 9, 0, "", time.time())
+    theirs, ours = (store.create(Scope("sales")).finish(header).directory for _ in range(2))
+    if not complete:
+        for one in (theirs, ours):
+            store.storage.delete(f"{one}/_finished_dump")
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    with closed_directory(f"{theirs}{closed}"):
+        swept = [one.path for one in sweep(target, "sales", store)]
+    assert (swept, store.storage.exists(theirs)) == ([ours], True)
 
 
 HIVE3 = b"INCREMENTAL\t5\t9\thdfs://s/cm\tnull\n"
