@@ -176,8 +176,13 @@ class DumpStore(Protocol):
         """
         ...
 
-    def header(self, directory: str) -> DumpHeader:
-        """The header of a complete dump, compared with its digest; nothing else is read. Raises as :meth:`open`."""
+    def header(self, directory: str, *, signed: bool = True) -> DumpHeader:
+        """The header of a complete dump, compared with its digest; nothing else is read. Raises as :meth:`open`.
+
+        Args:
+            directory: of the dump.
+            signed: whether it has to be signed as the policy asks; not for who only deletes it.
+        """
         ...
 
     def dumps(self, database: str) -> list[str]:

@@ -87,17 +87,17 @@ class TreeStore:
 
     def open(self, directory: str) -> DumpReader:
         """Opens a complete dump and verifies it; see :class:`hive_replication.dump.format.interface.DumpStore`."""
-        reader = self._opened(directory)
+        reader = self._opened(directory, self._key)
         reader.verify()
         return reader
 
-    def header(self, directory: str) -> DumpHeader:
+    def header(self, directory: str, *, signed: bool = True) -> DumpHeader:
         """The header of a complete dump; see :class:`hive_replication.dump.format.interface.DumpStore`."""
-        return self._opened(directory).header
+        return self._opened(directory, self._key if signed else None).header
 
-    def _opened(self, directory: str) -> VerifiedReader:
+    def _opened(self, directory: str, key: SigningKey | None) -> VerifiedReader:
         directory = self.storage.check(directory).rstrip("/")
-        return self._reader(directory, read_ack(self.storage, directory, self._key))
+        return self._reader(directory, read_ack(self.storage, directory, key))
 
     def _reader(self, directory: str, ack: Ack) -> VerifiedReader:
         return TreeReader(self.storage, directory, ack)

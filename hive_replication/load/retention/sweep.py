@@ -259,7 +259,7 @@ class _Sweeper:
         ours = "" if self._database in self._target.policy.databases.values() else source_identity(self._target) or "not known"
         for directory in found:
             try:
-                header = store.header(directory)
+                header = store.header(directory, signed=False)  # the key may be a new one
             except (BadRequest, Refused, Denied) as error:  # it is nobody's reason to keep the others
                 _LOG.warning("a dump is kept, since nobody can tell what it is of: %s", error, extra=about(self._database))
                 continue

@@ -31,6 +31,7 @@ from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
+from hive_replication.signing import SigningKey
 from hive_replication.storage import Denied, FileStatus, Storage, paths
 from tests.bucket import bucket_storage
 from tests.faults import closed_directory
@@ -389,6 +390,26 @@ def test_a_dump_that_may_not_be_read_keeps_nothing_else(
     with closed_directory(f"{theirs}{closed}"):
         swept = [one.path for one in sweep(target, "sales", store)]
     assert (swept, store.storage.exists(theirs)) == ([ours], True)
+
+
+@pytest.mark.parametrize("earlier", [None, SigningKey(b"the key until then")], ids=["no key", "another key"])
+def test_dumps_from_before_the_key_of_the_policy_are_deleted(
+    target: Target, monkeypatch: pytest.MonkeyPatch, earlier: SigningKey | None
+) -> None:
+    """They stayed for ever."""
+    root = target.policy.dump_root
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    storage = Storage((Root(uri=root),))
+    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 1, 9, 0, "", time.time())
+    old = TreeStore(storage, root, earlier).create(Scope("sales")).finish(header).directory
+    store = TreeStore(storage, root, SigningKey(b"a key of the policy"))
+    new = store.create(Scope("sales")).finish(header).directory
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    with pytest.raises(Refused, match="is not signed by the signing_key of the policy"):
+        store.header(old)
+    assert sorted(one.path for one in sweep(target, "sales", store)) == sorted([old, new])
+    assert store.dumps("sales") == []
 
 
 HIVE3 = b"INCREMENTAL\t5\t9\thdfs://s/cm\tnull\n"
