@@ -1,7 +1,6 @@
 """The job that frees space: old data, journals and dumps of replicas, and Dagster's own records of old runs."""
 
 # No postponed annotations here: Dagster compares those of contexts as types.
-import logging
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +26,6 @@ from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engin
 from repl_assets.typed import single_op_job
 
 DAY = 86_400.0
-_LOG = logging.getLogger("dagster")
 
 
 def retention_job_name(names: Names) -> str:
@@ -49,25 +47,27 @@ def retention_job(specs: Specs) -> dg.JobDefinition:
     def retention(context: dg.OpExecutionContext) -> Iterator[dg.Output[None]]:
         dry_run = bool(context.op_config["dry_run"])
         engine = connected_engine(context, names)
-        swept, left = _sweep(engine, policy, dry_run=dry_run)
+        swept, left, failed = _sweep(engine, policy, dry_run=dry_run)
         days = policy.keep_runs_days
         forgotten = forget(context.instance, names, policy, time.time() - days * DAY, dry_run=dry_run) if days else {}
-        left += [(name, one.problem) for name, one in swept if one.problem]
+        stuck = [(name, one) for name, one in swept if one.problem]
+        left += [(name, one.problem) for name, one in stuck]
         swept = [(name, one) for name, one in swept if not one.problem]
         rows = [(name, one.what, size(one.size), one.path, one.moved_to or "deleted") for name, one in swept]
         freed = sum(one.size for _, one in swept if not one.moved_to)
         moved = sum(one.size for _, one in swept if one.moved_to)
-        yield dg.Output(
-            None,
-            metadata={
-                "dry run": dry_run,
-                "deleted": size(freed),
-                "moved aside": size(moved),
-                "old data": markdown_table(("database", "what", "size", "path", "to"), rows, len(rows)),
-                "left for later": markdown_table(("database", "why"), left, len(left)),
-                **forgotten,
-            },
-        )
+        metadata = {
+            "dry run": dry_run,
+            "deleted": size(freed),
+            "moved aside": size(moved),
+            "old data": markdown_table(("database", "what", "size", "path", "to"), rows, len(rows)),
+            "left for later": markdown_table(("database", "why"), left, len(left)),
+            **forgotten,
+        }
+        failed += [f"{len(stuck)} removals failed, the first is {one.path}: {one.problem}" for _, one in stuck[:1]]
+        if failed:  # each run may meet it again, and the storage fills
+            raise dg.Failure("; ".join(failed), metadata=metadata)
+        yield dg.Output(None, metadata=metadata)
 
     return single_op_job(
         retention,
@@ -77,10 +77,15 @@ def retention_job(specs: Specs) -> dg.JobDefinition:
     )
 
 
-def _sweep(engine: Engine, policy: Policy, *, dry_run: bool) -> tuple[list[tuple[str, Swept]], list[tuple[str, str]]]:
-    """Sweeps all databases; those that are being loaded, do not exist yet, or cannot be swept are left for the next run."""
+def _sweep(engine: Engine, policy: Policy, *, dry_run: bool) -> tuple[list[tuple[str, Swept]], list[tuple[str, str]], list[str]]:
+    """Sweeps all databases; those that are being loaded, do not exist yet, or cannot be swept are left for the next run.
+
+    Returns:
+        What was swept, by database; why some were left; of these, a sentence for each that no load or policy is in the way of.
+    """
     swept: list[tuple[str, Swept]] = []
     left: list[tuple[str, str]] = []
+    failed: list[str] = []
     target, store = engine.connection.target, engine.connection.store
     with as_dagster_failure():
         planned = Approvals.of(policy).dumps
@@ -91,9 +96,9 @@ def _sweep(engine: Engine, policy: Policy, *, dry_run: bool) -> tuple[list[tuple
                 raise
             except ReplicationError as reason:
                 if not isinstance(reason, BadRequest | Refused):
-                    _LOG.warning("%s is left for later: %s", name, reason)
+                    failed.append(f"{name}: {reason}")
                 left.append((name, str(reason)))
-    return swept, left
+    return swept, left, failed
 
 
 def forget(instance: dg.DagsterInstance, names: Names, policy: Policy, before: float, *, dry_run: bool) -> dict[str, Any]:
