@@ -39,6 +39,17 @@ def require_own(target: Target, database: str, state: ReplicaState, gone_from: D
         )
 
 
+def source_names(target: Target, database: str, state: ReplicaState) -> list[str]:
+    """Names of a target database at the source, under which its dumps lie.
+
+    One that left the policy has it in its mark, or else had its own name. Dumps of a database that the policy has by now under
+    another name are those of that one.
+    """
+    databases = target.policy.databases
+    earlier = state.source.rpartition("/")[2] or database
+    return [name for name, one in databases.items() if one == database] or ([] if earlier in databases else [earlier])
+
+
 def source_identity(target: Target) -> str:
     """What replicas of the policy's source are stamped with, "" where that one does not answer."""
     source = target.source_metastore

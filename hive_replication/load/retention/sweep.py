@@ -21,7 +21,7 @@ from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
-from hive_replication.load.retention.own_databases import require_own, source_identity
+from hive_replication.load.retention.own_databases import require_own, source_identity, source_names
 from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
@@ -253,7 +253,7 @@ class _Sweeper:
 
     def _dumps(self, store: DumpStore) -> Iterator[Removal]:
         """Dumps that are loaded, or of ours that is gone, and unfinished dumps of long ago; none of a planned window."""
-        names = [name for name, target in self._target.policy.databases.items() if target == self._database] or [self._database]
+        names = source_names(self._target, self._database, self._state)
         found = [one for name in names for one in store.dumps(name)]
         in_use = InUse(Locations(()), self._state, self._planned_dumps() if found else frozenset())
         ours = "" if self._database in self._target.policy.databases.values() else source_identity(self._target) or "not known"

@@ -178,6 +178,34 @@ def test_a_dropped_database_that_left_the_policy_is_swept_too(target: Target, mo
     assert [target.storage.exists(one) for one in (ours, theirs)] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("policy", "exists", "swept"),
+    [({"hr": "hr"}, True, [True, False]), ({"shop": "new"}, True, [False, False]), ({"sales": "new"}, False, [False, False])],
+    ids=["another name at the source", "that one has another replica", "gone, and its name is another database's"],
+)
+def test_dumps_of_a_database_that_left_the_policy_lie_under_its_name_at_the_source(
+    target: Target, monkeypatch: pytest.MonkeyPatch, policy: dict[str, str], exists: bool, swept: list[bool]
+) -> None:
+    """They stayed for ever; those of another database were deleted that were not loaded yet."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    source: Any = SimpleNamespace(uuid=lambda: "uuid")
+    left = replace(target, policy=target.policy.model_copy(update={"databases": policy}), source_metastore=source)
+    dumps: list[str] = []
+    for name in ("shop", "sales"):
+        header = DumpHeader("incremental", Scope(name), "uuid", Database(name=name), 1, 9, 0, "", time.time())
+        dumps.append(store.create(Scope(name)).finish(header).directory)
+    state = ReplicaState("uuid/shop", 9, policy="default").parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state) if exists else None
+    if not exists:
+        written(target, "orders/f")
+        retire_database(target.storage, location(target), 170)
+        RecordStore.of(left.policy, store, "sales").keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"))
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    sweep(left, "sales", store)
+    assert [not store.storage.exists(one) for one in dumps] == swept
+
+
 def test_a_replica_of_another_source_is_not_swept_by_a_policy_of_the_same_name(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
