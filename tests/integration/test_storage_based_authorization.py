@@ -7,11 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from hive_replication.connect import Connection, connect
-from hive_replication.errors import Refused
+from hive_replication.errors import MetastoreError, Refused
+from hive_replication.load.layout.live_locations import live_locations
+from hive_replication.load.retention.sweep import sweep
 from hive_replication.metastore.types import copy_of
+from hive_replication.storage import paths
 from resources.embedded.cluster import Cluster
 from resources.embedded.policy import policy
-from tests.account import Account, held
+from tests.account import Account, acting, held
 
 pytestmark = [pytest.mark.servers, pytest.mark.long]
 
@@ -39,6 +42,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
         servers.down()
 
 
+def mark(root: Connection, name: str) -> None:
+    """What an administrator does once at the source."""
+    database = copy_of(root.source.metastore.database(name))
+    assert database is not None
+    database.parameters = {**(database.parameters or {}), "repl.source.for": "hive-replication"}
+    root.source.metastore.alter_database(name, database)
+
+
 def test_an_account_replicates_once_the_source_is_marked(root: Connection, unique: str) -> None:
     account = Account(root, unique)
     for table in ("one", "two"):
@@ -50,10 +61,7 @@ def test_an_account_replicates_once_the_source_is_marked(root: Connection, uniqu
         account.replicate()
 
     metastore = root.source.metastore
-    database = copy_of(metastore.database(unique))
-    assert database is not None
-    database.parameters = {**(database.parameters or {}), "repl.source.for": "hive-replication"}
-    metastore.alter_database(unique, database)
+    mark(root, unique)
     assert account.replicate().held == ()
     account.origin.insert("one", "2\n")
     account.origin.insert("parts", "2\n", "1", overwrite=True)
@@ -69,3 +77,27 @@ def test_an_account_replicates_once_the_source_is_marked(root: Connection, uniqu
     metastore.drop_table(unique, "two", delete_data=True)
     assert account.replicate().held == ()
     assert account.unequal() == {}
+
+
+def test_a_strangers_private_table_on_the_target_ends_no_retention(root: Connection, unique: str) -> None:
+    account, metastore = Account(root, unique), root.target.metastore
+    account.origin.create("parts", "1")
+    account.origin.insert("parts", "1\n", "1")
+    mark(root, unique)
+    assert account.replicate().held == ()
+    (private,) = metastore.tables(unique, ["parts"])
+    (part,) = metastore.partitions(unique, "parts")
+    place = f"{private.sd.location}_private"
+    private.tableName = part.tableName = "private"
+    private.sd.location, part.sd.location = place, f"{place}/ds=1"
+    private.parameters, part.parameters = {"EXTERNAL": "TRUE"}, {}
+    private.tableType = "EXTERNAL_TABLE"
+    metastore.create_table(private)
+    metastore.add_partitions(unique, "private", [part])
+    target = account.connection.target
+    with account.without(account.target, paths.split(place)[2], 0o700), acting():
+        with pytest.raises(MetastoreError, match="Permission denied"):
+            list(target.metastore.partitions(unique, "private"))
+        live = live_locations(target.metastore, unique)
+        assert live.contains(f"{place}/ds=2")
+        assert sweep(target, unique, account.connection.store) == []
