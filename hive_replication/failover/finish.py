@@ -28,6 +28,7 @@ from hive_replication.load.replica.ownership import refuse_incompatible
 from hive_replication.load.replica.state import DUMPING, INCOMPATIBLE, SOURCE_FOR, ReplicaState, is_state, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.types import Database
 
 
 def finish(connection: Connection, name: str, reach: Reachable | None = None) -> FailoverStatus:
@@ -41,8 +42,9 @@ def finish(connection: Connection, name: str, reach: Reachable | None = None) ->
         reach: which sides answer; both where None.
 
     Raises:
-        Refused: it was not started, the source was written since, is closed for another target, is a replica itself or was
-            opened and its own failback is not done, or the target comes from another one, or is marked as incompatible.
+        Refused: it was not started, or was taken back meanwhile, the source was written since, is closed for another target, is a
+            replica itself or was opened and its own failback is not done, or the target comes from another one, or is marked as
+            incompatible.
         Unreachable: a side does not answer.
     """
     sides = Sides.now(connection, name, reach)
@@ -104,7 +106,7 @@ def open_target(sides: Sides, kind: Kind) -> None:
     """Makes the replica a database like any other, which keeps what a failback needs to know of it.
 
     Raises:
-        Refused: a load of it runs.
+        Refused: a load of it runs, or a planned failover is ready no longer.
     """
     metastore, name = sides.connection.target.metastore, sides.target_name
     with MetastoreLock(metastore, name) as lock:
@@ -112,12 +114,24 @@ def open_target(sides: Sides, kind: Kind) -> None:
         found = metastore.database(name)
         if failover_marks(found).role == "opened":
             return  # by somebody else, meanwhile
+        if kind == "PLANNED":
+            _require_ready_still(sides, found)
         if replica_state(found) != state:
             raise Refused(f"{name!r} was loaded at the same moment: run it again")
         end_replayed(sides.connection.target, name, policy_of(state.source, name))
         lock.check()
         policy, until = sides.connection.target.policy.name, metastore.current_event_id()
         set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, until, kind))
+
+
+def _require_ready_still(sides: Sides, target: Database | None) -> None:
+    """Both were marked when the command began; a rollback may have answered since, or another start looks again."""
+    source = sides.source and sides.connection.source.metastore.database(sides.name)
+    if failover_marks(target).endpoint != TARGET or (sides.source and failover_marks(source).endpoint != SOURCE):
+        raise Refused(
+            f"the failover of {sides.name!r} was taken back at the same moment, or is started again: "
+            f"hive-repl failover status {sides.name} shows where it is"
+        )
 
 
 def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: int, until: int, kind: Kind) -> dict[str, str]:

@@ -102,6 +102,32 @@ def test_a_rollback_meanwhile_stays_one(pair: tuple[Connection, Side, Side], com
     )
 
 
+@pytest.mark.parametrize("of_source_alone", [False, True])
+def test_a_rollback_while_it_is_finished_stays_one(
+    pair: tuple[Connection, Side, Side], monkeypatch: pytest.MonkeyPatch, *, of_source_alone: bool
+) -> None:
+    """The rollback had answered that replication goes on, the source was written, and the target was opened and it closed.
+
+    One that read before the target was ready takes back the source alone.
+    """
+    connection, source, target = pair
+    failover.start(connection, "db")
+    require = finishing._require_nothing_new
+
+    def taken_back(found: sides.Sides) -> None:
+        require(found)
+        if of_source_alone:
+            source.parameters = {}
+        else:
+            failover.rollback(connection, "db")
+
+    monkeypatch.setattr(finishing, "_require_nothing_new", taken_back)
+    with pytest.raises(Refused, match="was taken back at the same moment, or is started again"):
+        failover.finish(connection, "db")
+    assert (marks(source), marks(target).role, "readonly" in source.parameters) == (FailoverMarks(), "", False)
+    assert failover.status(connection, "db").phase == "replicating"
+
+
 def test_a_rollback_that_read_before_it_was_opened_changes_nothing(
     pair: tuple[Connection, Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
