@@ -86,8 +86,9 @@ class Tables:
 
 def loading(state: ReplicaState, head: DumpHeader, tables: Iterable[Table], records: Iterable[TableRecord] = ()) -> Loading:
     """A load of a dump into a target that stands somewhere and has these tables."""
+    empty = SimpleNamespace(ls=lambda _: ())
     target = SimpleNamespace(
-        policy=POLICY, metastore=Tables({one.tableName: one for one in tables}), identity="target", storage=None
+        policy=POLICY, metastore=Tables({one.tableName: one for one in tables}), identity="target", storage=empty
     )
     image = database_with_state(Database("db", locationUri=TARGET, parameters={}), state)
     replica = SimpleNamespace(

@@ -10,6 +10,7 @@ from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.foreign_key_lanes import foreign_key_lanes
+from hive_replication.load.journal.restored import forgotten
 from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.moved_files import following
@@ -299,4 +300,13 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
     elif state.applied is not None and header.scope.partitions is None:
         for name in sorted(set(map(session.mapping.table, (record.name for record in records))) - held):
             state = state.at_position(name, max(header.to_evid, state.position(name)))
+    restored = whole_database and not session.dry and _was_restored(session)
     session.finish(state, whole=whole_database)
+    if restored:  # the loads before it are not those that this metastore had
+        session.replica.journal.end(but=session.journal_token)
+
+
+def _was_restored(session: Session) -> bool:
+    """Whether the target's metastore was restored from an older state before the load, which makes that good."""
+    replica, applied = session.replica, session.state.applied
+    return applied is not None and forgotten(session.target.storage, replica.location, applied) is not None

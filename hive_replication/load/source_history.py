@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from hive_replication.errors import Outdated, Refused
-from hive_replication.load.journal.journal import finished_loads
+from hive_replication.load.journal.restored import require_unrestored
 from hive_replication.load.operations.left_open import end_replayed
 from hive_replication.load.operations.transactions import replay_policy
 from hive_replication.load.replica.covers import covers
@@ -21,7 +21,6 @@ from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.session import Session
 from hive_replication.metastore.client import Metastore
-from hive_replication.storage import Storage
 
 
 def end_other_recovery(session: Session) -> None:
@@ -45,46 +44,21 @@ def require_recovery(session: Session) -> None:
         )
 
 
-def forgotten(storage: Storage, location: str, applied: int) -> int | None:
-    """Event id up to which a target was loaded before its metastore was restored from an older state; None where it was not.
-
-    Its storage was not restored with it, and remembers. The load that was done last tells, not the farthest one: a recovery
-    from a restored source may have gone back.
-
-    Args:
-        storage: the target's.
-        location: the database's directory.
-        applied: where the database says that it stands.
-    """
-    done = finished_loads(storage, location)
-    return done[-1].to_evid if done and not covers(applied, done[-1].to_evid) else None
-
-
 def require_same_history(session: Session) -> None:
     """Makes sure that a window goes on from the very event that was applied last, as far as that is known.
 
     Raises:
         Refused: the event of that id is another one, or the target was restored from an older state.
     """
-    _require_unrestored(session)
     header, state = session.reader.header, session.state
+    if session.table is None:
+        require_unrestored(session.target.storage, session.replica.location, session.database, state)
     known = {header.from_evid: header.from_hash, header.to_evid: header.to_hash}
     found = known.get(state.applied or 0, "")
     if session.table is None and found and state.applied_hash and found != state.applied_hash:
         raise Refused(
             f"event {state.applied} of the dump is not the one that {session.database!r} has applied: the source's metastore was "
             f"restored and has another history: hive-repl recover {header.scope.database}"
-        )
-
-
-def _require_unrestored(session: Session) -> None:
-    if session.table is not None or session.state.applied is None:
-        return
-    lost = forgotten(session.target.storage, session.replica.location, session.state.applied)
-    if lost is not None:
-        raise Refused(
-            f"the target {session.database!r} stands at event {session.state.applied}, and its storage was loaded up to {lost}: "
-            f"its metastore was restored from an older state: hive-repl recover {session.reader.header.scope.database}"
         )
 
 

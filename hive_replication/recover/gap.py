@@ -9,10 +9,10 @@ from typing import Final, Literal
 from hive_replication.dump.beginnings import Beginnings
 from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import BadRequest, MissingEvents, Refused, Unreachable
+from hive_replication.load.journal.restored import forgotten
 from hive_replication.load.replica.ownership import refuse_failed_over
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
-from hive_replication.load.source_history import forgotten
 from hive_replication.logs import about
 from hive_replication.metastore.types import Database
 

@@ -5,8 +5,8 @@ several: its operations, the images that the objects it touches had before, and 
 all of them are written, one small file with what later loads ask of them.
 
 The suffix of the directory says what became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some
-tables only), ``.undone`` or ``.former`` (done, before a failover made the database a source for a time, or before
-it was dropped and its directory stayed). The undo of a table
+tables only), ``.undone`` or ``.former`` (done, before a failover made the database a source for a time, before
+it was dropped and its directory stayed, or before its metastore was restored from an older state). The undo of a table
 leaves a ``.part`` without lanes: it tells where the table stood.
 """
 
@@ -172,10 +172,14 @@ class Journal:
         self._storage.rename(entry.directory, directory)
         return replace(entry, directory=directory, status=status)
 
-    def end(self) -> None:
-        """Leaves no load to undo to: what became of the database after them is in no journal."""
+    def end(self, but: str = "") -> None:
+        """Leaves no load to undo to: what became of the database after them is in no journal.
+
+        Args:
+            but: token of a load that stays; "" for none.
+        """
         for entry in self.entries():
-            if entry.status == "done":
+            if entry.status == "done" and entry.token != but:
                 self.mark(entry, "former")
 
     def mark_undone(self, lane: LaneFile) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.journal.restored import require_unrestored
 from hive_replication.load.operations.kinds import DropPartitions, DropTable
 from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
 from hive_replication.load.replica.covers import covers
@@ -89,7 +90,7 @@ def undo(
     Raises:
         BadRequest: no load ended there (the message lists the nearest), or its journal is not kept any more.
         Refused: old data is not kept any more, a table of the target's users has a name that comes back, another policy
-            writes the database, or a load of it runs.
+            writes the database, a load of it runs, or the target's metastore was restored from an older state.
     """
     with MetastoreLock(target.metastore, database) as lock:
         found = target.metastore.database(database)
@@ -97,6 +98,7 @@ def undo(
         if found is None or state.applied is None:
             raise BadRequest(f"the target database {database!r} is no replica with anything to undo")
         refuse_other_policy(state, database, target.policy.name)
+        require_unrestored(target.storage, found.locationUri or "", database, state)
         work = _Undo(target, database, found, state, lock.check)
         return work.run(table, evid, dry_run=dry_run, progress=progress or Silent())
 

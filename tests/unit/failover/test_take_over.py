@@ -15,9 +15,9 @@ from hive_replication import failover
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover.reverse_findings import FailoverReverse
 from hive_replication.load.journal.journal import Journal
+from hive_replication.load.journal.restored import forgotten
 from hive_replication.load.replica.failover_marks import ORIGIN, FailoverMarks, failover_marks
 from hive_replication.load.replica.state import ReplicaState, replica_state, with_state
-from hive_replication.load.source_history import forgotten
 from hive_replication.load.undo import undo as undoing
 from hive_replication.metastore.types import Function, PrincipalType, ResourceUri
 from hive_replication.policy import Root

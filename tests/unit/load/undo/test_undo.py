@@ -14,12 +14,12 @@ from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.load.journal import lane_record
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.journal.restored import forgotten
 from hive_replication.load.layout import directories
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica import parameter_lock
 from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, database_with_state, object_id, replica_state
 from hive_replication.load.replica.target import Target
-from hive_replication.load.source_history import forgotten
 from hive_replication.load.undo import undo as undo_module
 from hive_replication.load.undo.undo import UndoneStep, release, undo
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table, copy_of
@@ -228,6 +228,17 @@ def test_a_database_goes_back_to_a_load_that_a_table_is_behind(windows: _Replica
 
 
 @pytest.mark.parametrize("table", ["t", None])
+def test_a_target_that_was_restored_from_an_older_state_is_recovered_first(windows: _Replica, table: str | None) -> None:
+    """An undo to a load that its metastore does not have changed nothing but the state, and the events up to there never came."""
+    windows.metastore.home = database_with_state(windows.metastore.home, ReplicaState(OURS, 1400, 1, "h1400"))
+    windows.metastore.kept = {name: windows.table(name, 1400) for name in "tu"}
+    for evid in (1400, 1600):
+        _refused(windows, "its storage was loaded up to 1600: .* restored from an older state: hive-repl recover db", evid, table)
+        with pytest.raises(Refused, match="restored from an older state"):
+            undo(windows.target, "db", table, evid, dry_run=True)
+
+
+@pytest.mark.parametrize("table", ["t", None])
 def test_a_recovery_that_compared_tables_before_an_undo_is_not_loaded(windows: _Replica, table: str | None) -> None:
     """What was equal then is not now."""
     windows.metastore.home = database_with_state(windows.metastore.home, replace(windows.state, recovery="token"))
@@ -337,11 +348,11 @@ def test_a_users_table_that_has_a_renamed_replicas_name_is_not_taken(windows: _R
     assert windows.stands == {"t": 1550, "u": 1460}
 
 
-def _refused(replica: _Replica, message: str, evid: int) -> None:
+def _refused(replica: _Replica, message: str, evid: int, table: str | None = None) -> None:
     calls, state = list(replica.metastore.calls), replica.state
     statuses = [entry.status for entry in replica.journal.entries()]
     with pytest.raises(Refused, match=message):
-        undo(replica.target, "db", None, evid)
+        undo(replica.target, "db", table, evid)
     assert (replica.metastore.calls, replica.state) == (calls, state)
     assert [entry.status for entry in replica.journal.entries()] == statuses
 

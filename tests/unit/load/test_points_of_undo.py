@@ -1,0 +1,42 @@
+"""Which earlier loads an undo may still lead to after a load of a whole database: none of those that its metastore never had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hive_replication.load.bootstrap import load_objects
+from hive_replication.load.journal.journal import Journal
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+from tests.bootstraps import SOURCE, header, loading, record, replica
+
+
+def statuses(path: Path, state: ReplicaState, *, recovery: str = "", dry: bool = False) -> list[tuple[int, str]]:
+    """Ends of the loads in a journal of loads to 30, 40 and 50, and what became of them, after one of a dump at event 60."""
+    storage, location = Storage((Root(uri=path.as_uri()),)), f"{path.as_uri()}/db.db"
+    journal = Journal(storage, location)
+    for evid in (30, 40, 50):
+        writer = journal.begin(evid - 10, evid)
+        writer.state(ReplicaState(SOURCE, evid))
+        writer.done(evid)
+    session = loading(state, header(60, recovery=recovery), [replica("t", 20)], [record("t")])
+    session.copier = None if dry else cast("Any", "a copier")
+    target: Any = session.replica
+    target.target.storage, target.target.source_storage, target.location, target.journal = storage, None, location, journal
+    load_objects(session, repair=False)
+    return [(entry.to_evid, entry.status) for entry in journal.entries()]
+
+
+@pytest.mark.parametrize(
+    ("applied", "before"),
+    [(30, "former"), (50, "done")],
+    ids=["restored to an older state", "with a hole in the source's log"],
+)
+def test_no_undo_leads_to_before_the_recovery_of_a_target_that_was_restored(tmp_path: Path, applied: int, before: str) -> None:
+    """What the recovery found is the backup's: taken back, it is no state that the replica had at the end of a later load."""
+    found = statuses(tmp_path, ReplicaState(SOURCE, applied, recovery="token"), recovery="token")
+    assert found == [(30, before), (40, before), (50, before), (60, "done")]
