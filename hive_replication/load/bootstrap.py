@@ -157,8 +157,10 @@ def _begin(session: Session, *, whole_database: bool) -> None:
     if not session.exists:
         session.create_database(database_image(session, session.reader.header.source_database), None, checkpoint)
     elif whole_database and session.state.applied is None:
-        if not session.dry and not session.target.metastore.table_names(session.database):  # it was dropped, and made by hand
-            end_left(session.target, session.database, replay_policy(session.mapping))
+        if not session.dry:
+            session.replica.journal.end()  # it tells of an earlier database of the name, if of any
+            if not session.target.metastore.table_names(session.database):  # it was dropped, and made by hand
+                end_left(session.target, session.database, replay_policy(session.mapping))
         session.replica.write_state(session.taken_over(session.state, checkpoint))
 
 

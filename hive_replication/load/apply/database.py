@@ -127,6 +127,7 @@ class TargetDatabase:
             raise ReplicationError(
                 f"the metastore answers that it has created the target database {self.name!r}, and it has not: load again"
             )
+        self.journal.end()  # the directory may be that of an earlier one, which was dropped by hand
         return True
 
     def alter(self, image: Database, record: Callable[[Database], None]) -> bool:

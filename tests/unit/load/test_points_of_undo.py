@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
+from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.replica.state import ReplicaState
+from hive_replication.metastore.types import Database
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 from tests.bootstraps import SOURCE, header, loading, record, replica
 
 
-def statuses(path: Path, state: ReplicaState, *, recovery: str = "", dry: bool = False) -> list[tuple[int, str]]:
-    """Ends of the loads in a journal of loads to 30, 40 and 50, and what became of them, after one of a dump at event 60."""
+def loaded_before(path: Path) -> tuple[Storage, str, Journal]:
+    """Storage, directory and journal of a database with loads to 30, 40 and 50."""
     storage, location = Storage((Root(uri=path.as_uri()),)), f"{path.as_uri()}/db.db"
     journal = Journal(storage, location)
     for evid in (30, 40, 50):
         writer = journal.begin(evid - 10, evid)
         writer.state(ReplicaState(SOURCE, evid))
         writer.done(evid)
+    return storage, location, journal
+
+
+def statuses(path: Path, state: ReplicaState, *, recovery: str = "", dry: bool = False) -> list[tuple[int, str]]:
+    """Ends of the loads, and what became of them, after one of a dump at event 60."""
+    storage, location, journal = loaded_before(path)
     session = loading(state, header(60, recovery=recovery), [replica("t", 20)], [record("t")])
     session.copier = None if dry else cast("Any", "a copier")
     target: Any = session.replica
@@ -40,3 +50,23 @@ def test_no_undo_leads_to_before_the_recovery_of_a_target_that_was_restored(tmp_
     """What the recovery found is the backup's: taken back, it is no state that the replica had at the end of a later load."""
     found = statuses(tmp_path, ReplicaState(SOURCE, applied, recovery="token"), recovery="token")
     assert found == [(30, before), (40, before), (50, before), (60, "done")]
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_no_undo_leads_to_before_a_bootstrap_whose_directory_kept_an_earlier_journal(tmp_path: Path, *, dry: bool) -> None:
+    """The database was dropped by hand, and its directory stayed: an undo to a load in it took the bootstrap back."""
+    before = "done" if dry else "former"
+    assert statuses(tmp_path, ReplicaState(), dry=dry)[:3] == [(30, before), (40, before), (50, before)]
+
+
+def test_no_undo_leads_to_before_a_database_was_created_in_a_directory_that_kept_an_earlier_journal(tmp_path: Path) -> None:
+    """Also not where a window creates it, which no bootstrap follows."""
+    storage, location, journal = loaded_before(tmp_path)
+    metastore = Mock(database=Mock(side_effect=[None, Database("db", locationUri=location)]), features=SimpleNamespace(major=3))
+    policy = SimpleNamespace(owners={}, locations={}, read_only=False)
+    target: Any = SimpleNamespace(
+        metastore=metastore, storage=storage, policy=policy, default_locations=Mock(return_value=(location,))
+    )
+    made = TargetDatabase(target, "db", lambda: None, dry=False)
+    assert made.create(Database("db", parameters={}), ReplicaState(SOURCE, 60), SOURCE)
+    assert [entry.status for entry in journal.entries()] == ["former"] * 3

@@ -118,6 +118,7 @@ def test_a_database_that_is_made_or_dropped_leaves_no_transactions_of_the_source
     """A replica that was dropped by hand, or by the source before its transactions ended, was given up by Hive days later."""
     side, state = target(), ReplicaState(SOURCE)
     side.metastore.database.side_effect = [None, Database("db", locationUri="hdfs://d/db")]
+    side.storage = Mock(ls=Mock(return_value=[]))
     made = TargetDatabase(side, "db", lambda: None, dry=False)
     assert made.create(Database("db", parameters={}), state, SOURCE)
     names = [name for name, *_ in side.metastore.method_calls]
