@@ -85,7 +85,8 @@ def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -
 def _parts(record: Record, entries: Mapping[str, Entry], ending: Mapping[int, Sequence[Entry]]) -> list[Entry]:
     """The journals of a recorded load, the newest first: several where it was loaded in parts, one after another.
 
-    The record names the last. The first parts may have changed nothing, and have none.
+    The record names the last. The first parts may have changed nothing, and have none. Only windows are loaded so, not dumps of
+    objects, whose journals begin at any event, 0 included.
 
     Args:
         record: of the load.
@@ -96,7 +97,7 @@ def _parts(record: Record, entries: Mapping[str, Entry], ending: Mapping[int, Se
     part = entries.get(record.journal)
     while part is not None:
         found.append(part)
-        before = ending.get(part.from_evid, ()) if str(part.from_evid) != begin else ()
+        before = ending.get(part.from_evid, ()) if begin.isdigit() and part.from_evid > int(begin) else ()
         part = max((one for one in before if one.token < found[-1].token), key=lambda one: one.token, default=None)
     return found
 

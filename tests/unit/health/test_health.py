@@ -18,7 +18,7 @@ from hive_replication.health.alarms import conditions, open_alarms
 from hive_replication.health.history import merged
 from hive_replication.health.policy_status import condition_of, held_status, policy_status
 from hive_replication.lag import Lag
-from hive_replication.load.journal.journal import Entry
+from hive_replication.load.journal.journal import Entry, Status
 from hive_replication.load.records import Record
 from hive_replication.load.replica.held_retries import Quarantine
 from hive_replication.load.replica.state import ReplicaState
@@ -144,6 +144,16 @@ def test_a_load_in_parts_is_one_entry_and_undone_where_all_of_it_is(undone: tupl
     ]
     found = merged(records, entries, "sales")
     assert [(one.record.window, one.undone) for one in found] == [("107-109", False), ("100-107", seen), ("90-100", False)]
+
+
+@pytest.mark.parametrize(("begin", "trace"), [(100, "done"), (0, "part")])
+def test_a_load_of_objects_has_no_parts(begin: int, trace: Status) -> None:
+    """A window without a record that ended where a repair's dump began, or what the undo of a table left, was taken for one."""
+    earlier = Entry("j/a", max(begin - 10, 0), begin, "a", trace, 1.0)
+    entries = [earlier, Entry("j/b", begin, 107, "b", "undone", 20.0)]
+    found = merged([Record("2" * 21, "repair", "sales", "ann@gate", 20.0, window="repair-107", journal="b")], entries, "sales")
+    windows = [("90-100", False)] if begin else []
+    assert [(one.record.window, one.undone) for one in found] == [("repair-107", True), *windows]
 
 
 @pytest.mark.parametrize("down", [False, True])
