@@ -84,12 +84,12 @@ class Tables:
         return iter(())
 
 
-def loading(state: ReplicaState, head: DumpHeader, tables: Iterable[Table], records: Iterable[TableRecord] = ()) -> Loading:
-    """A load of a dump into a target that stands somewhere and has these tables."""
-    empty = SimpleNamespace(ls=lambda _: ())
-    target = SimpleNamespace(
-        policy=POLICY, metastore=Tables({one.tableName: one for one in tables}), identity="target", storage=empty
-    )
+def loading(
+    state: ReplicaState, head: DumpHeader, tables: Iterable[Table], records: Iterable[TableRecord] = (), source: object = None
+) -> Loading:
+    """A load of a dump into a target that stands somewhere and has these tables; ``source`` is the source's metastore."""
+    metastore, empty = Tables({one.tableName: one for one in tables}), SimpleNamespace(ls=lambda _: ())
+    target = SimpleNamespace(policy=POLICY, metastore=metastore, identity="target", storage=empty, source_metastore=source)
     image = database_with_state(Database("db", locationUri=TARGET, parameters={}), state)
     replica = SimpleNamespace(
         target=target, name="db", state=state, there=True, exists=True, location=TARGET, image=image, alter=lambda *_: False
@@ -109,9 +109,15 @@ def loading(state: ReplicaState, head: DumpHeader, tables: Iterable[Table], reco
 
 
 def loaded(
-    state: ReplicaState, head: DumpHeader, tables: Iterable[Table], records: Iterable[TableRecord] = (), *, repair: bool = True
+    state: ReplicaState,
+    head: DumpHeader,
+    tables: Iterable[Table],
+    records: Iterable[TableRecord] = (),
+    *,
+    repair: bool = True,
+    source: object = None,
 ) -> Loading:
     """The load, done."""
-    session = loading(state, head, tables, records)
+    session = loading(state, head, tables, records, source)
     load_objects(session, repair=repair)
     return session

@@ -28,6 +28,11 @@ _BY_REASON = (
         "hive-repl repair {source}",
     ),
     (
+        r"^the source hides the table",
+        "let the account that replicates see the table at the source (Ranger, or the metastore's filter), or exclude it in the "
+        "policy; then hive-repl repair {source}",
+    ),
+    (
         r"was missing at the source when it was dumped",
         "bring the directory back at the source (an empty one, if it is to be empty) or drop what it belongs to, then "
         "hive-repl repair {source}",

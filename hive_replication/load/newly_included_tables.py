@@ -13,6 +13,7 @@ from dataclasses import replace
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import GONE
 from hive_replication.events import event_records as r
+from hive_replication.load.hidden_tables import why_hidden
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import SetConstraints, on_target
 from hive_replication.load.operations.mark_left import MarkLeft
@@ -122,7 +123,8 @@ def _is_awaited(held: Held) -> bool:
 def _settle_left(session: Session) -> None:
     """Marks or drops the replicas that have left the policy; those that are gone are left out of the state.
 
-    What was taken in again is held, or made anew by now; the rest of such names are tables that the source does not have.
+    What was taken in again is held, or made anew by now; the rest of such names are tables that the source does not have,
+    or hides.
     """
     left = dict(session.state.left)
     if not left or not session.replica.there:
@@ -134,6 +136,7 @@ def _settle_left(session: Session) -> None:
     stale |= {name: left[name] for name in taken if session.state.is_stale(ours[name])}
     all_go, evid = session.target.policy.excluded == "drop", session.reader.header.to_evid
     going = {name for name in stale if name not in session.state.held and (all_go or name in taken)}
+    going -= {name for name in going & taken if _is_hidden(session, name)}
     marks = {name: stale.get(name, 0) for name in ours}
     lanes = [
         LanePlan((name,), at, (op.DropTable(evid, name) if name in going else MarkLeft(evid, name, at),))
@@ -147,6 +150,14 @@ def _settle_left(session: Session) -> None:
     gone = going - {name for held in rest.held for name in held.tables}
     if lanes or stale != left:
         rest.finish(replace(session.state, left={name: at for name, at in stale.items() if name not in gone}), whole=False)
+
+
+def _is_hidden(session: Session, name: str) -> bool:
+    """Whether the source may have a table that the policy takes in again, so that its replica stays as one that has left."""
+    reason = why_hidden(session, name)
+    if reason:
+        _LOG.warning("the replica is not brought up to date: %s", reason, extra=about(session.database, name))
+    return bool(reason)
 
 
 def _is_taken(session: Session, table: Table) -> bool:

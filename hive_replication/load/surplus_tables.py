@@ -1,13 +1,15 @@
 """Tables of the target that are not in the dump of a whole database: most of them go, some were promised to stay.
 
 What has left the policy stays or goes at the end of the load (:mod:`hive_replication.load.newly_included_tables`).
-Where the source has the table, of a kind that is left out by now, nobody dropped it: the replica stays as it is, and is held.
+Where the source has the table, of a kind that is left out by now, or hides it, nobody dropped it: the replica stays as it is, and
+is held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from hive_replication.load.hidden_tables import why_hidden
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan, Stop
@@ -44,6 +46,8 @@ def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool
         if name in left_out:
             stop = Stop(header.to_evid, f"{LEFT_OUT_REASON}{left_out[name]}", refused=True)
             yield LanePlan((name,), header.to_evid, (), stop)
+        elif name not in header.skipped and (reason := why_hidden(session, name)):
+            yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
         else:
             yield LanePlan((name,), session.state.position(name), (op.DropTable(header.to_evid, table.tableName),))
 

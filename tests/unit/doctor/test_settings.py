@@ -91,6 +91,13 @@ def test_parameters_that_events_lack() -> None:
     assert (verdict, "repair what hive-repl verify names" in advice) == ("warning", True)
 
 
+def test_a_source_that_may_hide_tables() -> None:
+    hides, hook = {"metastore.server.filter.enabled": "true"}, "org.apache.HiveMetaStoreAuthorizer"
+    assert judged(hides) == {}
+    assert judged({"metastore.filter.hook": hook}) == {}
+    assert judged(hides | {"metastore.filter.hook": hook})["hidden tables"][0] == "warning"
+
+
 @pytest.mark.parametrize(("major", "name"), [(3, "hive.compactor.initiator.on"), (4, "metastore.housekeeping.threads.on")])
 def test_locks_of_dead_loads_must_end(major: int, name: str) -> None:
     assert [one.verdict for one in target_settings(lambda *_: "true", major)] == ["ok"]

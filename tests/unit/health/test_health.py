@@ -69,6 +69,7 @@ def test_a_raw_message_of_an_earlier_version_is_shown_in_words() -> None:
         ("hdfs://s/f is absent and hdfs://cm/f is absent", "hive-repl repair s.t"),
         ("alter_table: types incompatible with the existing columns", "drop the table on the target"),
         ("the source table cannot be followed any more: transactional (ACID) tables need Hive 4", "exclude the table"),
+        ("the source hides the table from replication: Permission denied: user [repl]", "see the table at the source"),
         (Boundary("", ()).why_outside("har://hdfs-s:8020/t/data.har"), "UNARCHIVE PARTITION at the source"),
         ("somebody wrote something else", "remove the cause"),
     ],

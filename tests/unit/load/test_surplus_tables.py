@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
+from hive_replication.errors import MetastoreError, Unreachable
+from hive_replication.load import newly_included_tables
 from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
 from hive_replication.policy import PolicyScope
-from tests.bootstraps import SOURCE, Loading, header, loaded, record, replica
+from tests.bootstraps import SOURCE, Loading, header, loaded, loading, record, replica
 
 ICEBERG = "tables of storage handlers hold no files to replicate"
 REASON = f"the source table cannot be followed any more: {ICEBERG}"
@@ -85,3 +90,55 @@ def test_foreign_tables_are_left_alone() -> None:
 def test_what_goes_is_dropped_at_the_event_of_the_dump() -> None:
     load = loaded(ReplicaState(SOURCE, 50), header(60), [replica("gone", 41)])
     assert load.lanes["gone"].operations == (DropTable(60, "gone"),)
+
+
+DENIED = MetastoreError("get_table db.secret at thrift://src: Permission denied: user [repl]")
+
+
+def source(answer: object, listed: tuple[str, ...] = ()) -> Any:
+    """The source's metastore, which answers so when it is asked for a table, and lists these."""
+
+    def table(_: str, name: str) -> object:
+        if name != "secret":
+            return None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return SimpleNamespace(table=table, table_names=lambda *_: list(listed))
+
+
+@KINDS
+@pytest.mark.parametrize("answer", [DENIED, record("secret").table], ids=["denied", "left out of lists alone"])
+def test_a_replica_stays_whose_table_the_source_hides(recovery: str, answer: object) -> None:
+    """A metastore with a filter leaves it out of its lists without an error, and so the dump does: nobody dropped it."""
+    more: dict[str, Any] = {"equal": ("e",), "recovery": recovery} if recovery else {}
+    found = [replica("secret", 40), replica("gone", 41), replica("e", 30)]
+    state = ReplicaState(SOURCE, 50, recovery=recovery)
+    load = loaded(state, header(60, **more), found, () if recovery else [record("e")], source=source(answer))
+    assert load.dropped == {"gone"}
+    assert [(one.tables, one.refused) for one in load.held] == [(("secret",), True)]
+    assert load.state.held["secret"].startswith("the source hides the table from replication: ")
+    assert (load.state.applied, load.state.lost) == (60, ["secret"])
+
+
+def test_a_table_that_was_made_after_the_dump_is_not_hidden() -> None:
+    shown = source(record("secret").table, ("secret",))
+    load = loaded(ReplicaState(SOURCE, 50), header(60), [replica("secret", 40)], source=shown)
+    assert (load.dropped, load.held) == ({"secret"}, [])
+
+
+def test_nothing_is_dropped_while_the_source_does_not_answer() -> None:
+    with pytest.raises(Unreachable):
+        loaded(ReplicaState(SOURCE, 50), header(60), [replica("secret", 40)], source=source(Unreachable("no answer")))
+
+
+@pytest.mark.parametrize(("answer", "dropped"), [(None, {"secret"}), (DENIED, set[str]())])
+def test_a_replica_that_left_and_is_taken_in_again_stays_where_the_source_hides_its_table(
+    answer: object, dropped: set[str]
+) -> None:
+    state = ReplicaState(SOURCE, 60, scope=EVERY, left={"secret": 45})
+    load = loading(state, header(60, taken=EVERY, joined={}), [replica("secret", 40)], source=source(answer))
+    newly_included_tables.with_joined_tables(load, cast("Any", None))
+    assert load.dropped == dropped
+    assert dict(load.state.left) == ({} if dropped else {"secret": 45})
