@@ -126,7 +126,7 @@ def source_boundary(policy: Policy, name: str, database: Database | None, settin
         return in_zones(setting) if setting else ""
 
     paths_of_policy = tuple(qualified(one, beside) for one in policy.source.paths)
-    replica = locations[0] if locations and _has_our_state(database) else ""
+    replica = locations[0] if locations and has_our_state(database) else ""
     shared = (*locations, *homes()) if name == "default" else ()
     own = tuple(one for one in locations if not _why_not_own(name, one, setting))
     data = Boundary("source.paths", (*own, *paths_of_policy), further, shared, replica)
@@ -185,7 +185,8 @@ def _comparable(directories: Iterable[str]) -> Iterator[str]:
             yield comparable(one)
 
 
-def _has_our_state(database: Database | None) -> bool:
+def has_our_state(database: Database | None) -> bool:
+    """Whether a source database is a replica itself, or was one: what loads placed below its ``.repl`` is its own."""
     return any(key.startswith("hive_replication.") for key in (database and database.parameters) or {})
 
 

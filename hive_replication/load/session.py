@@ -9,6 +9,7 @@ from functools import cached_property
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.format.interface import DumpReader
+from hive_replication.dump.source_boundary import has_our_state
 from hive_replication.events.event_records import is_function
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
@@ -135,6 +136,7 @@ class Session:
             owners=policy.owners,
             metadata_only=header.metadata_only,
             source_managed=(header.source_database.managedLocationUri or "").rstrip("/"),
+            of_replica=has_our_state(header.source_database),
         )
 
     def includes(self, table: str) -> bool:
@@ -301,10 +303,7 @@ class Session:
             yield Skipped(self.reader.header.to_evid, f"access to {shown}", reason)
 
     def _peculiar(self, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Those of the target's tables that its metastore translated, and views that read databases by their sources' names.
-
-        Only a Hive 4 metastore translates.
-        """
+        """Tables that the target's metastore (of Hive 4) translated, and views that read databases by their sources' names."""
         metastore, mapping = self.target.metastore, self.mapping
         if metastore.features.major < 4 and not mapping.databases:
             return (), ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 from zlib import crc32
 
@@ -24,15 +25,11 @@ from hive_replication.metastore.statistics import ACCURATE, is_statistic
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
 from hive_replication.policy.model import RenamedViews
-from hive_replication.storage.boundary import RESERVED, is_reserved, qualified
+from hive_replication.storage.boundary import is_reserved, qualified
 
 T = TypeVar("T", Table, Partition)
 #: Directory of files with the schemas of Avro tables, among the paths outside of the source database's directory.
 _SCHEMAS = ".schemas"
-# Those of a replica, also as earlier versions made them; a source may have directories of that name itself.
-_KEPT = re.compile(
-    rf".*/({re.escape(_SCHEMAS)}/of=[^/]+|{re.escape(RESERVED)}/external/{re.escape(_SCHEMAS)})/((?P<at>at=[^/]*)/)?(?P<path>.+)"
-)
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -53,6 +50,7 @@ class NameMapping:
         owners: the policy's setting.
         metadata_only: whether no data is replicated; then nothing of what statistics tell of it is true of the replica.
         source_managed: the source database's directory for managed tables, where it has another one for them.
+        of_replica: whether the source database is a replica itself, or was one.
     """
 
     source: str
@@ -70,6 +68,7 @@ class NameMapping:
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
     metadata_only: bool = False
     source_managed: str = ""
+    of_replica: bool = False
 
     def why_held(self, table: Table) -> str:
         """Why a view cannot be replicated, "" for any other and where the policy only warns."""
@@ -228,11 +227,25 @@ class NameMapping:
             return uri
         scheme, _, rest = uri.partition("://")
         store, _, path = rest.partition("/")
-        of = f"of={self.target_database}-{crc32(self.target_location.encode()):08x}"  # several may have one external_root
+        of = _schemas_of(self.target_database, self.target_location)
         at = f"at={'' if scheme == 'hdfs' else f'{scheme}='}{_NO_NAME.sub('_', store)}"  # others may have stores of that name
-        if (kept := _KEPT.search(uri)) is not None:  # a replica has it below that already, under the name of its first store
+        kept = self._kept.fullmatch(uri) if self._kept else None
+        if kept is not None:  # a replica has it below that already, under the name of its first store
             at, path = kept["at"] or at, kept["path"]
         return f"{self._outside}/{_SCHEMAS}/{of}/{at}/{path}"
+
+    @cached_property
+    def _kept(self) -> re.Pattern[str] | None:
+        """The places that loads gave to schemas of the source database, where it is a replica, also those of earlier versions.
+
+        Users of a source may have directories named alike: by such a path they would replace the schema of another table.
+        """
+        if not self.of_replica:
+            return None
+        homes = [home for home in (self.source_location, self.source_managed) if home]
+        own = "|".join(re.escape(f"{Layout(home).external}/{_SCHEMAS}") for home in homes)
+        of = "|".join(re.escape(f"/{_SCHEMAS}/{_schemas_of(self.source_database, home)}") for home in homes)
+        return re.compile(rf"((?:{own})(/of=[^/]+)?|.*?(?:{of}))/((?P<at>at=[^/]*)/)?(?P<path>.+)")
 
     def value(self, value: str, old: str = "", new: str = "") -> str:
         """A parameter's value; one that holds a path under a source root is mapped.
@@ -252,6 +265,11 @@ class NameMapping:
         if below is not None and not is_reserved(below):
             return f"{self.target_location}/{below}".rstrip("/")
         return self._beside(value)
+
+
+def _schemas_of(database: str, location: str) -> str:
+    """The directory of a target database's schemas; several databases may have one ``external_root``."""
+    return f"of={database}-{crc32(location.encode()):08x}"
 
 
 def _without_write_id(image: T, of: Table) -> T:

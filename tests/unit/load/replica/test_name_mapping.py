@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -226,12 +227,9 @@ SCHEMAS = "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/of=copy-62867a2a"
         ("/schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
         ("hdfs:///schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
         ("hdfs:/schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
-        ("hdfs://src:8020/w/x.db/.repl/external/.schemas/s/a", f"{SCHEMAS}/at=src_8020/s/a"),
-        ("hdfs://src:8020/w/x.db/.repl/external/.schemas/of=x-1/at=a/s/a", f"{SCHEMAS}/at=a/s/a"),
-        ("hdfs://src:8020/.schemas/of=x-1/at=a/s/a", f"{SCHEMAS}/at=a/s/a"),
         ("hdfs://src:8020/w/a/.schemas/v.avsc", f"{SCHEMAS}/at=src_8020/w/a/.schemas/v.avsc"),
         ("hdfs://src:8020/w/b/.schemas/v.avsc", f"{SCHEMAS}/at=src_8020/w/b/.schemas/v.avsc"),
-        ("hdfs://src:8020/.schemas/of=x-1/at=a/w/a/.schemas/v.avsc", f"{SCHEMAS}/at=a/w/a/.schemas/v.avsc"),
+        ("hdfs://src:8020/.schemas/of=x-1/at=a/v.avsc", f"{SCHEMAS}/at=src_8020/.schemas/of=x-1/at=a/v.avsc"),
         ("http://registry/a", "http://registry/a"),
         ("none", "none"),
     ],
@@ -246,6 +244,44 @@ def test_files_with_schemas_have_a_place_apart_from_all_data(uri: str, place: st
     assert replace(MAPPING, metadata_only=True).schema_files(source) == {}
     outside = replace(MAPPING, external_root="hdfs://dst:8020/ext").schema_files(source)
     assert all(one.startswith("hdfs://dst:8020/ext/.schemas/") for one in outside)
+
+
+REPLICA = replace(MAPPING, of_replica=True, source_managed="hdfs://src:8020/m/sales.db")
+OF_SALES = f"of=sales-{crc32(MAPPING.source_location.encode()):08x}"
+
+
+@pytest.mark.parametrize(
+    ("uri", "place"),
+    [
+        ("w/sales.db/.repl/external/.schemas/s/a", "at=src_8020/s/a"),
+        ("w/sales.db/.repl/external/.schemas/of=x-1/at=a/s/a", "at=a/s/a"),
+        (f"m/sales.db/.repl/external/.schemas/{OF_SALES}/at=a/s/a", "at=a/s/a"),
+        (f"ext/.schemas/{OF_SALES}/at=a/s/a", "at=a/s/a"),
+        (f"ext/.schemas/{OF_SALES}/at=a/w/a/.schemas/v.avsc", "at=a/w/a/.schemas/v.avsc"),
+        (f"ext/.schemas/{OF_SALES}/at=a/.schemas/{OF_SALES}/at=b/s/a", f"at=a/.schemas/{OF_SALES}/at=b/s/a"),
+    ],
+)
+def test_schemas_of_a_replica_that_is_a_source_keep_the_place_of_their_first_source(uri: str, place: str) -> None:
+    source = table(parameters={"avro.schema.url": f"hdfs://src:8020/{uri}"})
+    assert REPLICA.schema_files(source) == {f"{SCHEMAS}/{place}": f"hdfs://src:8020/{uri}"}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "w/sales.db/mine/.schemas/of=x",
+        "w/sales.db/mine/.repl/external/.schemas",
+        "w/x.db/.repl/external/.schemas",
+        "a/.schemas/of=x-1",
+    ],
+)
+@pytest.mark.parametrize("mapping", [MAPPING, REPLICA], ids=["of a source", "of a replica"])
+def test_a_user_of_the_source_replaces_no_schema_of_another_table(mapping: NameMapping, own: str) -> None:
+    """The file of a path that looks like one of replication had the place of another's, wherever it lay."""
+    paths = (f"{own}/w/sales.db/schemas/orders.avsc", f"{own}/at=src_8020/w/sales.db/schemas/orders.avsc")
+    for path in (*paths, "w/sales.db/schemas/orders.avsc"):
+        source = table(parameters={"avro.schema.url": f"hdfs://src:8020/{path}"})
+        assert mapping.schema_files(source) == {f"{SCHEMAS}/at=src_8020/{path}": f"hdfs://src:8020/{path}"}
 
 
 def test_schemas_of_one_path_have_a_place_for_each_store_and_for_each_database_that_shares_a_root() -> None:
@@ -266,13 +302,15 @@ def test_schemas_of_one_path_have_a_place_for_each_store_and_for_each_database_t
 
 def test_the_place_of_a_schema_stays_when_a_replica_goes_back_and_forth() -> None:
     back = replace(MAPPING, source_location=MAPPING.target_location, target_location="hdfs://src:8020/w/sales.db")
-    back = replace(back, source_roots=("hdfs://dst:8020/",), target_database="sales")
+    back = replace(back, source_roots=("hdfs://dst:8020/",), source_database="copy", target_database="sales", of_replica=True)
 
     def there(uri: str, by: NameMapping) -> str:
         return by.new_table(table(parameters={"avro.schema.url": uri}), 1).parameters["avro.schema.url"]
 
-    first = there("hdfs://src:8020/schemas/a", MAPPING)
-    assert there(there(first, back), MAPPING) == first
+    for root, root_back in (("", ""), ("hdfs://dst:8020/ext", "hdfs://src:8020/ext")):
+        forth, again = replace(MAPPING, external_root=root), replace(back, external_root=root_back)
+        first = there("hdfs://src:8020/schemas/a", forth)
+        assert there(there(first, again), replace(forth, of_replica=True)) == first
 
 
 def test_locations_of_skewed_values_do_not_stay() -> None:
