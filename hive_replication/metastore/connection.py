@@ -19,7 +19,6 @@ from hive_replication.errors import Unreachable
 from hive_replication.logs import repeats
 from hive_replication.metastore.faults import MetastoreError, from_thrift, is_transient
 from hive_replication.metastore.transport import NO_LIMIT, Access, Address, addresses, explained, link
-from hive_replication.tls import NotTrusted
 
 _LOG = logging.getLogger(__name__)
 
@@ -96,7 +95,7 @@ class Connections:
                 not sent is always repeated.
 
         Raises:
-            Unreachable: no answer after all attempts; NotTrusted, at once, where TLS is the reason.
+            Unreachable: no answer after all attempts, or at once where none helps; NotTrusted where TLS is the reason.
             MetastoreError: the metastore refused the call.
         """
         attempts = Retrying(
@@ -109,8 +108,8 @@ class Connections:
         try:
             return attempts(self._attempt, what, do, repeatable)
         except _Lost as lost:
-            if isinstance(lost.__cause__, NotTrusted):
-                raise NotTrusted(f"{what} at {self.uri}: {lost.__cause__}") from lost.__cause__
+            if isinstance(lost.__cause__, Unreachable):
+                raise type(lost.__cause__)(f"{what} at {self.uri}: {lost.__cause__}") from lost.__cause__
             if isinstance(lost.__cause__, TApplicationException):  # it does answer
                 raise from_thrift(what, self.uri, lost.__cause__) from lost.__cause__
             advice = "check that the metastore runs and that this machine can reach it"
@@ -217,9 +216,9 @@ class Connections:
                 limit(self._timeout)
                 _LOG.debug("connected to the metastore %s", address)
                 return connection
-            except (TTransportException, TProtocolException, OSError, EOFError) as error:
+            except (TException, OSError, EOFError) as error:
                 connection.close()
                 if len(self._addresses) > 1:
                     _LOG.info("the metastore %s does not answer; the next address is tried: %s", address, error)
                 problem = explained(address, self.access, error, self._timeout) or error
-        raise _Lost(again=not isinstance(problem, NotTrusted)) from problem
+        raise _Lost(again=not isinstance(problem, Unreachable)) from problem

@@ -10,11 +10,14 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TApplicationException, TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTransportException
 
-from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.kerberos import tickets
+from hive_replication.metastore.faults import from_thrift, is_transient
 from hive_replication.metastore.http_transport import HttpTransport
 from hive_replication.metastore.sasl import SaslTransport
 from hive_replication.policy.warehouse import Kerberos, Tls, Warehouse
@@ -136,8 +139,8 @@ def link(address: Address, access: Access) -> Link:
     return Link(transport, limit)
 
 
-def explained(address: Address, access: Access, error: Exception, timeout: float) -> NotTrusted | None:
-    """What is wrong with the TLS of a connection that failed; None where it is something else.
+def explained(address: Address, access: Access, error: Exception, timeout: float) -> Unreachable | None:
+    """What no repeat helps against of a connection that failed: its TLS, or that nobody is there who takes the account.
 
     Args:
         address: of the metastore.
@@ -146,6 +149,8 @@ def explained(address: Address, access: Access, error: Exception, timeout: float
         timeout: seconds for which a second look may take.
     """
     server = f"{address.host}:{address.port}"
+    if isinstance(error, TException) and not isinstance(error, (TTransportException, TProtocolException)):
+        return None if is_transient(error) else _refusal(address, access, error)
     plain = "set metastore_ssl: false in the policy" if not address.path else "write http:// for metastore in the policy"
     if found := not_trusted(error, server, plain):
         return found
@@ -156,6 +161,16 @@ def explained(address: Address, access: Access, error: Exception, timeout: float
         change = "write https:// for metastore" if address.path else "set metastore_ssl: true"
         return NotTrusted(f"{server} speaks TLS, and the policy does not: {change} for this side of the policy")
     return None
+
+
+def _refusal(address: Address, access: Access, answer: TException) -> Unreachable:
+    """What a server answered when it was told the account (``set_ugi``), which every metastore takes."""
+    if isinstance(answer, TApplicationException) and answer.type != TApplicationException.INTERNAL_ERROR:
+        advice = "check metastore in the policy (HiveServer2 listens at another port)"
+        return Unreachable(f"{address} speaks Thrift and is no metastore: {advice}")
+    return Unreachable(
+        f"{address} does not take the account {access.acting_user}: {from_thrift('set_ugi', str(address), answer)}"
+    )
 
 
 class _TlsSocket(TSocket):

@@ -20,5 +20,6 @@ class TException(Exception): ...
 
 class TApplicationException(TException):
     UNKNOWN_METHOD: ClassVar[int]
+    INTERNAL_ERROR: ClassVar[int]
     type: int
     message: str | None
