@@ -14,6 +14,7 @@ from hive_replication.doctor.encryption import encryption
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.hdfs import defaults, kinds
 from hive_replication.doctor.kerberos import kerberos
+from hive_replication.doctor.outside import outside
 from hive_replication.doctor.patterns import database_findings, pattern_findings
 from hive_replication.doctor.preserved import preserved
 from hive_replication.doctor.quotas import quotas
@@ -241,13 +242,14 @@ def _homes(target: Target, *, acid: bool) -> Iterator[Finding]:
 
 
 def _replicas(connection: Connection, warehouse: str) -> Iterator[Finding]:
-    """The directories that loads write to."""
+    """The directories that loads write to, and what lies in others."""
     target, locations = connection.target, [warehouse, *(one for _, one in named_directories(connection.target.policy))]
     for name in map(target.policy.target_of, target.policy.databases):
         found = target.metastore.database(name)
         if found and found.locationUri and target.storage.holds(found.locationUri):
             locations.append(found.locationUri)
             yield from kinds(target.storage, "target", name, found.locationUri, target.policy.includes)
+            yield from _caught("target", outside(target, found))
     yield from quotas(target.storage, "target", locations)
 
 

@@ -51,8 +51,12 @@ class TargetBoundary:
         Raises:
             Refused: they may not.
         """
-        if not directory.startswith(self.location + "/") and (reason := self._beside.why_outside(directory)):
+        if reason := self.why_outside(directory):
             raise Refused(f"{shown} is not written: {reason}")
+
+    def why_outside(self, directory: str) -> str:
+        """Why nothing may be written to a directory, or "" where it may."""
+        return "" if directory.startswith(self.location + "/") else self._beside.why_outside(directory)
 
 
 def boundary_of(target: Target, database: str) -> TargetBoundary:

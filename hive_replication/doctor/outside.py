@@ -1,0 +1,30 @@
+"""Whether loads may write where replicas lie: they stay where they are, while ``external_root`` or ``target.paths`` change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hive_replication.doctor.finding import Finding, warning
+from hive_replication.load.layout.live_locations import all_tables, place_of
+from hive_replication.load.replica.state import is_ours, replica_state
+from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import TargetBoundary
+from hive_replication.metastore.types import Database
+
+
+def outside(target: Target, database: Database) -> Iterator[Finding]:
+    """Replicas that no load may write to; of partitions with places of their own nothing is said.
+
+    Args:
+        target: the target side.
+        database: its database.
+    """
+    name, source = database.name, replica_state(database).source
+    boundary = TargetBoundary(target, name, (database.locationUri or "").rstrip("/"))
+    ours = (one for one in all_tables(target.metastore, name) if is_ours(one, source) and target.policy.includes(one.tableName))
+    places = {one.tableName: place for one in ours if (place := place_of(one))}
+    found = sorted(table for table, place in places.items() if boundary.why_outside(place))
+    if found:
+        shown = f"{found[0]} lies at {places[found[0]]}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
+        advice = "add that directory, such as the external_root from before, to target.paths of the policy"
+        yield warning("target", f"places of {name}", f"{shown}, where no load may write: it is held", advice)
