@@ -65,6 +65,8 @@ class _Bucket(AbstractFileSystem):
         return {name: self.info(name) for name in self._below(path)}
 
     def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+        if mode == "rb" and path not in self.objects:
+            raise FileNotFoundError(path)
         if mode == "rb":
             return BytesIO(self.objects[path][0])
         if mode == "xb" and path in self.objects:
@@ -81,7 +83,8 @@ class _Bucket(AbstractFileSystem):
         self.objects[path2] = self.objects[path1][0], time.time()
 
     def rm_file(self, path: str) -> None:
-        del self.objects[path]
+        if self.objects.pop(path, None) is None:
+            raise FileNotFoundError(path)
 
 
 def bucket_storage(monkeypatch: pytest.MonkeyPatch) -> Storage:

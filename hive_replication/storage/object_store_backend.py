@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from itertools import zip_longest
 from typing import IO, Any, Protocol, cast
 
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
@@ -105,7 +106,10 @@ class FsspecBackend:
 
     def stream(self, path: str, size: int) -> Iterator[bytes]:
         """Content in pieces."""
-        with self._files.open(self._key(path), "rb", **self._blocks(0)) as file:
+        return self._pieces(self._key(path), size)
+
+    def _pieces(self, key: str, size: int = _BLOCK) -> Iterator[bytes]:
+        with self._files.open(key, "rb", **self._blocks(0)) as file:
             read = answered(self._ask)(file.read)  # not around the yield: what the caller does is not the store's
             while piece := read(size):
                 yield piece
@@ -189,15 +193,15 @@ class FsspecBackend:
         info = self._files.info(source)
         is_dir = info["type"] == "directory"
         found = self._files.find(source, detail=True) if is_dir else {source: info}
-        copied: list[str] = []
+        copies = {key: target + key[len(source) :] for key in found if not key.endswith("/")}  # s3fs finds none with the slash
+        begun: list[str] = []
         try:
-            for key, one in found.items():
-                if not key.endswith("/"):  # s3fs would look for an object without the slash
-                    copied.append(target + key[len(source) :])  # a copy whose answer is lost is there, too
-                    self._copy(key, copied[-1], one["size"])
+            for key in copies:
+                begun.append(key)
+                self._copy(key, copies[key], found[key]["size"])
         except BaseException:
-            for key in copied:
-                self._remove(key)
+            for key in begun if is_dir else ():
+                self._take_back(key, copies[key])
             raise
         try:
             for key in found:
@@ -207,11 +211,39 @@ class FsspecBackend:
 
     def _copy(self, source: str, target: str, size: int) -> None:
         """Copies an object and makes sure that it is whole: Azure may answer that a copy is pending, which can fail later."""
-        once_served(lambda name: self._files.cp_file(source, name), target)
-        status = answered()(settled_copy)(self._files, target) if self._on_azure else "success"
-        if status == "success" and once_served(self._files.info, target)["size"] == size:
-            return
-        raise OSError(errno.EIO, f"the store did not copy it whole to {target} ({status})")
+        try:
+            once_served(lambda name: self._files.cp_file(source, name), target)
+            status = answered()(settled_copy)(self._files, target) if self._on_azure else "success"
+            if status == "success" and once_served(self._files.info, target)["size"] == size:
+                return
+            error = OSError(errno.EIO, f"the store did not copy it whole to {target} ({status})")
+        except OSError as met:
+            error = met
+        if not self._is_there(source, target, size):
+            raise error
+
+    def _is_there(self, source: str, target: str, size: int) -> bool:
+        """Whether a copy that failed is there all the same: its answer was lost, or another process made the same one.
+
+        That may count on it by now, so it is removed only where it is not whole.
+        """
+        try:
+            if self._files.info(target)["size"] == size:
+                return all(one == other for one, other in zip_longest(self._pieces(source), self._pieces(target)))
+        except OSError as error:
+            _LOG.debug("what is at %s cannot be told: %s", target, error)
+            return False
+        self._remove(target)
+        return False
+
+    def _take_back(self, source: str, target: str) -> None:
+        """Removes a copy, unless it is all that is left: another process may have moved the same directory."""
+        try:
+            once_served(self._files.info, source)
+        except OSError as error:
+            _LOG.warning("the copy %s stays, since %s is not found: %s", target, source, error)
+        else:
+            self._remove(target)
 
     def _delete_directory(self, key: str) -> None:
         for child in self._files.find(key, detail=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -16,7 +16,7 @@ from fsspec.asyn import get_loop
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 from hive_replication.copy.copy_file import copy_file
-from hive_replication.copy.tasks import CopyTask
+from hive_replication.copy.tasks import CopyResult, CopyTask
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
@@ -138,7 +138,7 @@ def test_a_rename_meets_a_store_that_is_busy_once(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("what", "about", "said", "left"),
     [
-        ("info", "bucket/b", "Slow down", ["bucket/a"]),
+        ("info", "bucket/b", "Slow down", ["bucket/a", "bucket/b"]),
         ("rm_file", "bucket/a", "is copied whole to bucket/b, and cannot be deleted", ["bucket/a", "bucket/b"]),
     ],
 )
@@ -154,20 +154,84 @@ def test_a_rename_says_so_where_the_store_stays_busy(
     assert sorted(files.objects) == left
 
 
-def test_a_copy_whose_answer_is_lost_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_whose_answer_is_lost_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects |= {"bucket/a": (b"1", 0.0), "bucket/t/a": (b"2", 0.0), "bucket/t/b": (b"3", 0.0)}
+    copying(monkeypatch, files, before=files.cp_file)
+    storage.rename("memory://bucket/a", "memory://bucket/b")
+    storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert {name: data for name, (data, _) in files.objects.items()} == {"bucket/b": b"1", "bucket/u/a": b"2", "bucket/u/b": b"3"}
+
+
+def test_a_move_that_fails_leaves_the_same_file_of_another_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its twin had told that the file is proven, and it was gone: a table without rows that its load had copied."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    (tmp_path / "f").write_bytes(b"123")
+    task = CopyTask(FileRef(f"{tmp_path.as_uri()}/f"), "memory://bucket/f", 1, "db.t")
+    source, storage = Storage((Root(uri=tmp_path.as_uri()),)), bucket_storage(monkeypatch)
+    files, answers = objects(storage), list[object]()
+    copy = files.cp_file
+
+    def twin(*_: str) -> None:
+        monkeypatch.setattr(files, "cp_file", copy)
+        answers.append(copy_file(task, source, storage))
+        copying(monkeypatch, files, before=lambda *_: None)
+
+    copying(monkeypatch, files, before=twin)
+    answers.append(copy_file(task, source, storage))
+    assert [type(answer) for answer in answers] == [CopyResult, CopyResult]
+    assert {name: data for name, (data, _) in files.objects.items()} == {"bucket/f": b"123"}
+
+
+@pytest.mark.parametrize("other", [b"2", None])
+def test_what_another_has_at_the_name_of_a_move_that_fails_stays(monkeypatch: pytest.MonkeyPatch, other: bytes | None) -> None:
+    """Also where it cannot be read."""
     storage = bucket_storage(monkeypatch)
     files = objects(storage)
     files.objects["bucket/a"] = b"1", 0.0
+
+    def twin(_: str, target: str) -> None:
+        files.objects[target] = other or b"1", 0.0
+        if other is None:
+            monkeypatch.setattr(files, "open", failed)
+
+    def failed(*_: str, **__: object) -> None:
+        raise ConnectionResetError("the store went down")
+
+    copying(monkeypatch, files, before=twin)
+    with pytest.raises(Unreachable, match="nobody knows"):
+        storage.rename("memory://bucket/a", "memory://bucket/b")
+    assert {name: data for name, (data, _) in files.objects.items()} == {"bucket/a": b"1", "bucket/b": other or b"1"}
+
+
+def test_a_move_of_a_directory_that_fails_leaves_what_is_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two loads that moved the same directory the slower one deleted what the other had moved."""
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
     copy = files.cp_file
 
-    def lost(source: str, target: str) -> None:
+    def faster(source: str, target: str) -> None:
+        if source == "bucket/t/b":
+            for name in "ab":
+                files.objects[f"bucket/u/{name}"] = files.objects.pop(f"bucket/t/{name}")
         copy(source, target)
+
+    monkeypatch.setattr(files, "cp_file", faster)
+    with pytest.raises(FileNotFoundError):
+        storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert sorted(files.objects) == ["bucket/u/a", "bucket/u/b"]
+
+
+def copying(monkeypatch: pytest.MonkeyPatch, files: Any, before: Callable[[str, str], object]) -> None:
+    """A bucket whose copies have no answer, whatever there was before."""
+
+    def lost(source: str, target: str) -> None:
+        before(source, target)
         raise ConnectionResetError("nobody knows")
 
     monkeypatch.setattr(files, "cp_file", lost)
-    with pytest.raises(Unreachable):
-        storage.rename("memory://bucket/a", "memory://bucket/b")
-    assert list(files.objects) == ["bucket/a"]
 
 
 def objects(storage: Storage) -> Any:
