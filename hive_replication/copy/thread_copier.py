@@ -60,9 +60,13 @@ class ThreadCopier:
         return same
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
-        """Copies and proves each file; takes tasks only as threads become free, answers in the order files are done."""
+        """Copies and proves each file; takes tasks only as threads become free, answers in the order files are done.
+
+        Raises:
+            ReplicationError: this process cannot connect to a store, which is no fault of a file.
+        """
         threads, read = self._reader()
-        waiting, most = iter(tasks), min(_FEW, 2 * threads)
+        waiting, most = self._connected(tasks), min(_FEW, 2 * threads)
         first = list(islice(waiting, most))
         answer_of = partial(self._answer, read=read, at_once=len(first) < most)
         with closing(Threads(threads, "copy")) as pool:
@@ -74,6 +78,13 @@ class ThreadCopier:
     def copy_packs(self, packs: Iterable[list[CopyTask]]) -> Iterator[CopyResult | CopyFailure]:
         """The same for packs, as Spark's ``mapPartitions`` hands them over."""
         return self.copy(task for pack in packs for task in pack)
+
+    def _connected(self, tasks: Iterable[CopyTask]) -> Iterator[CopyTask]:
+        for task in tasks:
+            for storage, uri in (self._source, task.file.uri), (self._target, task.target):
+                if storage.holds(uri):  # else it is refused by itself
+                    storage.has_checksums(uri)  # connects
+            yield task
 
     def _reader(self) -> tuple[int, Read | None]:
         """How many threads there may be, and how they read so that all together keep to the limit."""

@@ -110,9 +110,15 @@ def _of_hdfs(uri: str, root: str, error: RuntimeError) -> ReplicationError:
     text, words = str(error), _first_line(error)
     if any(mark in text for mark in _TAKEN):
         return AlreadyExists(f"{uri} exists already")
-    if is_down(error):
+    if is_down(error) or _lacks_token(text):
         return Unreachable(f"the storage root {root} cannot be used now: {words}")
     return Denied(_denied(uri, words)) if DENIED in text else ReplicationError(f"{uri}: {words}")
+
+
+def _lacks_token(text: str) -> bool:
+    """Whether an HDFS refuses this process; by the name of its exception alone, as files may have any name."""
+    found = _RPC.search(text)
+    return found is not None and found["kind"].endswith(NO_TOKEN)
 
 
 def _denied(uri: str, text: str) -> str:

@@ -8,11 +8,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from hive_replication.copy.copy_file import copy_file
 from hive_replication.copy.proof import Crc32c
+from hive_replication.copy.spark_answers import copy_partition
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.errors import ReplicationError
@@ -95,6 +98,25 @@ def test_twins_leave_one_file(tmp_path: Path, storage: Storage) -> None:
     answers = list(ThreadCopier(storage, storage, threads=8).copy([task(tmp_path)] * 16))
     assert sorted(a.origin for a in answers if isinstance(a, CopyResult)) == ["present"] * 15 + ["source"]
     assert names(tmp_path) == ["part-0"]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [({"uri": "webdav://s/", "options": {"x": "${env:NOT_SET_HERE}"}}, "NOT_SET_HERE"), ({"uri": "no://s/"}, "no://")],
+)
+def test_what_this_process_lacks_is_no_fault_of_a_file(tmp_path: Path, storage: Storage, source: Any, said: str) -> None:
+    """An executor without a variable or a package held every table of the window."""
+    put(tmp_path, "source/part-0")
+    good, bad = (
+        task(tmp_path),
+        CopyTask(FileRef(f"{source['uri']}part-1"), f"{tmp_path.as_uri()}/target/part-1", 42, "sales.orders"),
+    )
+    executor = ThreadCopier(Storage((*storage.roots, Root(**source))), storage)
+    answers: list[Any] = []
+    with pytest.raises(ReplicationError, match=said):
+        copy_partition(executor, SimpleNamespace(add=answers.extend), [[[good, bad]]])
+    assert answers == []
+    assert [type(answer) for answer in executor.copy([good])] == [CopyResult]
 
 
 class Damaging(Storage):

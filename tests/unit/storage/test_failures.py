@@ -54,6 +54,7 @@ _WRITE = "File /x could only be written to 0 of the 1 minReplication nodes. Ther
         'RPCError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", "Cannot create directory /x.")',
         'RPCError("org.apache.hadoop.ipc.StandbyException", "Operation category READ is not supported in state standby")',
         f'RPCError("java.io.IOException", "{_WRITE}")',
+        'FatalRPCError("org.apache.hadoop.security.token.SecretManager$InvalidToken", "token (x for y) is expired")',
     ],
 )
 def test_an_hdfs_that_serves_nobody_is_unreachable(raw: str) -> None:
