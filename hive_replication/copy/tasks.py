@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from hive_replication.copy.preserve import Place
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 
 
@@ -81,6 +82,11 @@ class CopyFailure:
     task: CopyTask
     reason: str
     kind: Literal["gone", "conflict", "unreachable", "failed"] = "failed"
+
+    @property
+    def error(self) -> ReplicationError:
+        """The same to be raised, where the file is no lane's."""
+        return (Unreachable if self.kind == "unreachable" else ReplicationError)(self.reason)
 
 
 class Copier(Protocol):

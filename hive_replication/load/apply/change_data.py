@@ -113,7 +113,7 @@ def _stage_live_files(
         tasks.append(CopyTask(file, f"{staged}/{name}", operation.evid, shown, status.size, places.get(name.rpartition("/")[0])))
     for answer in ThreadCopier(storage, storage).copy(tasks):
         if isinstance(answer, CopyFailure):
-            raise ReplicationError(answer.reason)
+            raise answer.error
 
 
 def _places(storage: Storage, target: str, origin: str, names: Iterable[str], like: Place) -> dict[str, Place]:

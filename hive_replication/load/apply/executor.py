@@ -314,7 +314,7 @@ def _goes_ahead(run: LaneRun) -> bool:
 
 def _fail(run: LaneRun, key: DataKey, failure: CopyFailure) -> None:
     if failure.kind == "unreachable":
-        raise Unreachable(failure.reason)
+        raise failure.error
     if failure.kind == "gone":
         run.missing.append((run.lane.operations[key[0]], key[1]))
     run.stop_at(failure.task.evid, failure.reason, refused=failure.kind == "conflict")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hive_replication.copy.preserve import Place
 from hive_replication.copy.tasks import CopyFailure, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
-from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.storage import AlreadyExists, Storage, paths
 
@@ -30,7 +30,7 @@ def move_file(
 
     Raises:
         AlreadyExists: the name is taken.
-        ReplicationError: it could not be copied.
+        ReplicationError: it could not be copied; Unreachable where the store does not answer.
     """
     if paths.split(file)[:2] == paths.split(place)[:2]:
         try:
@@ -46,5 +46,5 @@ def move_file(
     task = CopyTask(FileRef(file, checksum.value if checksum else ""), place, evid, shown, place=access())
     for answer in ThreadCopier(storage, storage).copy([task]):
         if isinstance(answer, CopyFailure):
-            raise (Unreachable if answer.kind == "unreachable" else ReplicationError)(answer.reason)
+            raise answer.error
     storage.delete(file)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hive_replication.errors import Refused, ReplicationError
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.name_changes import NameChange, created
 from hive_replication.load.apply.change_data import with_data
 from hive_replication.load.apply.commit_places import DataKey
@@ -314,6 +314,27 @@ def test_a_location_that_is_altered_after_the_placement_is_left(storage: Storage
     with pytest.raises(Refused, match="lies outside"):
         with_data(storage, boundary, altered, insert, "sales.t", f"{base}/.repl/7-1", mode)
     assert [file.uri for file in storage.files(hr)] == [f"{hr}/one"]
+
+
+def test_an_outage_while_all_files_are_staged_is_no_fault_of_the_table(
+    storage: Storage, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With append: atomic, each table of the window was held for it."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    storage.write(f"{base}/t/one", b"one")
+    storage.write(f"{base}/.repl/7-1/two", b"two")
+
+    def down(*_: object, **__: object) -> int:
+        raise Unreachable("the storage root cannot be reached")
+
+    monkeypatch.setattr(storage, "create", down)
+    monkeypatch.setattr(storage, "write", down)
+    live = Table(tableName="t", dbName="sales", sd=StorageDescriptor(location=f"{base}/t"))
+    boundary = TargetBoundary(replica(Metastore({}), storage), "sales", base)
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        with_data(
+            storage, boundary, live, op.AppendData(7, "t", "", None, content("two")), "sales.t", f"{base}/.repl/7-1", "union"
+        )
 
 
 def test_a_truncation_is_not_written_outside(storage: Storage, base: str) -> None:
