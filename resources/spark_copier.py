@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ from pydantic import PrivateAttr
 
 from hive_replication.copy.packing import pack, partition_packs
 from hive_replication.copy.spark_answers import Answers, AnswersParam, copy_partition
-from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.tasks import Check, Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.copy.while_held import go_on
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.logs import PACKAGE, reason
 from hive_replication.policy.secrets import is_reference, resolved_options
@@ -150,6 +152,13 @@ class _SparkCopier:
         self._worker = worker
         self._description = description
         self._bandwidth = bandwidth
+        self._check: Check = go_on
+
+    def checked(self, check: Check) -> Copier:
+        """The same, which asks while it waits whether the job may go on."""
+        same = copy(self)
+        same._check = check  # noqa: SLF001 (its own class)
+        return same
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
         """Copies and proves each file; answers come as the Spark tasks end, the last ones of a job that fails from the driver.
@@ -163,7 +172,7 @@ class _SparkCopier:
             return
         job = self._job(packs)
         waiting = {task.target: task for some in packs for task in some}
-        for answer in job.answers():
+        for answer in job.answers(self._check):
             _learn(waiting.pop(answer.task.target, None), answer.task)
             yield answer
         yield from self._unanswered(list(waiting.values()), job.error)
@@ -179,7 +188,7 @@ class _SparkCopier:
             yield from (CopyFailure(task, f"the Spark job failed: {error}", "unreachable") for task in tasks)
             return
         _LOG.warning("the Spark job failed: %s; its last %d files are copied by the driver", error, len(tasks))
-        yield from self._worker.limited(self._bandwidth).copy(tasks)
+        yield from self._worker.limited(self._bandwidth).checked(self._check).copy(tasks)
 
     def _job(self, packs: list[list[CopyTask]]) -> "_Job":
         context = self._resource.spark_context()
@@ -217,14 +226,15 @@ class _Job:
         self._copy = partial(copy_partition, worker, self._answers)
         self._thread = InheritableThread(target=self._run, name="spark copy")
 
-    def answers(self) -> Iterator[CopyResult | CopyFailure]:
-        """Runs the job; its answers as its tasks end. Who stops listening ends it."""
+    def answers(self, check: Check) -> Iterator[CopyResult | CopyFailure]:
+        """Runs the job; its answers as its tasks end. Who stops listening ends it, as does what ``check`` raises."""
         seen, running = 0, True
         self._thread.start()
         try:
             while running:
                 self._thread.join(_POLL)
                 running = self._thread.is_alive()
+                check()
                 more = self._answers.value[seen:]
                 seen += len(more)
                 yield from more

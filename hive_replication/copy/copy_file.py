@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,12 +11,12 @@ from typing import Literal
 from tenacity import stop_after_attempt, wait_random_exponential
 
 from hive_replication.copy.proof import Crc32c, checksum_of_content, is_composite, is_of_one_block, is_reproducible
-from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
+from hive_replication.copy.tasks import Check, CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.copy.unlisted import why_unlisted
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
 from hive_replication.retries import with_retries
-from hive_replication.storage import AlreadyExists, Denied, FileChecksum, FileStatus, Late, Storage, paths
+from hive_replication.storage import AlreadyExists, Denied, FileChecksum, FileStatus, Late, Storage
 from hive_replication.storage.access import Access
 
 _LOG = logging.getLogger(__name__)
@@ -41,6 +40,7 @@ def copy_file(
     executor: str = "threads",
     read: Read | None = None,
     at_once: bool = False,
+    check: Check = lambda: None,
 ) -> CopyResult | CopyFailure:
     """Brings one file to its place, proven, or says why not; never raises an error of storage.
 
@@ -55,8 +55,9 @@ def copy_file(
         executor: who does it, for the result.
         read: reads a source file in pieces; as fast as the source's storage does where None.
         at_once: write a small file in one request: sooner, but with more work for the servers.
+        check: raises a ReplicationError if the file may not get its name any more.
     """
-    copying = _Copying(task, source, target, executor, read or source.stream, at_once=at_once)
+    copying = _Copying(task, source, target, executor, read or source.stream, check, at_once=at_once)
     try:
         return with_retries(
             copying.run,
@@ -90,13 +91,15 @@ class _Gone(Exception):
 class _Copying:
     """The copying of one file. ``uri`` below is a candidate: a place where the recorded version may lie."""
 
-    def __init__(self, task: CopyTask, source: Storage, target: Storage, executor: str, read: Read, *, at_once: bool) -> None:
+    def __init__(
+        self, task: CopyTask, source: Storage, target: Storage, executor: str, read: Read, check: Check, *, at_once: bool
+    ) -> None:
         database, _, name = task.object_name.partition("/")[0].rpartition(".")
         self.about = about(database or None, name, task.evid)
         self._task = task
         self._source, self._target = source, target
         self._executor = executor
-        self._read = read
+        self._read, self._check = read, check
         self._at_once = at_once
         self._recorded = task.file.checksum
         self._access: Access | None = None  # that the replica should have
@@ -164,12 +167,13 @@ class _Copying:
     def _copy(self, origin: Origin, uri: str) -> CopyResult | CopyFailure:
         """Copies a candidate if it is the recorded version, else raises :class:`_Gone`."""
         status = self._status(uri)
-        temporary, place = _temporary(self._task.target), self._task.place
+        temporary, place = self._task.temporary(), self._task.place
         self._access = place and place.wanted(self._source, status)
         try:
             proof, size = self._reproduced(uri, status, temporary) or self._observed(uri, status, temporary)
             if place and self._access and self._mode is not None:
                 place.finish(self._source, uri, self._target, temporary, self._access, self._mode)
+            self._check()
             self._target.rename(temporary, self._task.target)
         except AlreadyExists:
             # A speculative twin was faster, or somebody else took the name.
@@ -312,9 +316,3 @@ class _Copying:
     def _missing(self, places: list[str]) -> CopyFailure:
         cmroot = "" if self._task.file.cm_uri else "; no cmroot copy was recorded"
         return self.failure(f"the file is missing: {' and '.join(places)}{cmroot}", "gone")
-
-
-def _temporary(target: str) -> str:
-    """A hidden name beside the target, of its own for each attempt, within the 255 bytes that names may have."""
-    short = paths.name(target).encode()[:200].decode(errors="ignore")
-    return f"{paths.parent(target).rstrip('/')}/.{short}.{secrets.token_hex(8)}.tmp"

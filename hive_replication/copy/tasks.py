@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import secrets
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from hive_replication.copy.preserve import Place
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
+from hive_replication.storage import paths
+
+#: Raises an error if copying has to end.
+Check = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,11 @@ class CopyTask:
     object_name: str
     size: int = -1
     place: Place | None = field(default=None, compare=False)
+
+    def temporary(self) -> str:
+        """A hidden name beside the target, of its own for each attempt, within the 255 bytes that names may have."""
+        short = paths.name(self.target).encode()[:200].decode(errors="ignore")
+        return f"{paths.parent(self.target).rstrip('/')}/.{short}.{secrets.token_hex(8)}.tmp"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from itertools import chain, islice
 
 from hive_replication.copy.bandwidth import Bandwidth
 from hive_replication.copy.copy_file import Read, copy_file
-from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.tasks import Check, CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.while_held import go_on, passing
 from hive_replication.logs import about
 from hive_replication.parallel import Threads
 from hive_replication.storage import Storage
@@ -52,11 +53,18 @@ class ThreadCopier:
         self._on_result = on_result
         self._executor = executor
         self._bandwidth = bandwidth
+        self._check: Check = go_on
 
     def limited(self, bandwidth: float | None) -> ThreadCopier:
         """The same with another limit."""
         same = copy(self)
         same._bandwidth = bandwidth  # noqa: SLF001 (its own class)
+        return same
+
+    def checked(self, check: Check) -> ThreadCopier:
+        """The same, which asks after each piece that it reads, and before it gives a file its name."""
+        same = copy(self)
+        same._check = check  # noqa: SLF001 (its own class)
         return same
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
@@ -86,18 +94,22 @@ class ThreadCopier:
                     storage.has_checksums(uri)  # connects
             yield task
 
-    def _reader(self) -> tuple[int, Read | None]:
-        """How many threads there may be, and how they read so that all together keep to the limit."""
+    def _reader(self) -> tuple[int, Read]:
+        """How many threads there may be, and how they read so that all together keep to the limit, and end where they have to."""
         if not self._bandwidth:
-            return self._threads, None
+            return self._threads, self._checked_read
         limit = Bandwidth(self._bandwidth)
         threads = limit.threads(self._threads)
         size = limit.chunk(threads)
-        return threads, lambda uri: limit.passing(self._source.stream(uri, size))
+        return threads, lambda uri: limit.passing(self._checked_read(uri, size))
 
-    def _answer(self, task: CopyTask, *, read: Read | None, at_once: bool) -> CopyResult | CopyFailure:
+    def _checked_read(self, uri: str, size: int = 4 << 20) -> Iterator[bytes]:
+        return passing(self._source.stream(uri, size), self._check)
+
+    def _answer(self, task: CopyTask, *, read: Read, at_once: bool) -> CopyResult | CopyFailure:
         try:
-            return copy_file(task, self._source, self._target, executor=self._executor, read=read, at_once=at_once)
+            made = partial(copy_file, executor=self._executor, read=read, at_once=at_once, check=self._check)
+            return made(task, self._source, self._target)
         except Exception as error:  # noqa: BLE001 (every task gets its answer; the others go on)
             _LOG.warning("an unexpected error in the copy of %s", task.file.uri, exc_info=error, extra=about(evid=task.evid))
             return CopyFailure(task, f"{task.object_name}, event {task.evid}: {type(error).__name__}: {error}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.tasks import Check, Copier, CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.while_held import checked
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,8 +42,21 @@ class ThresholdCopier:
         """Copies and proves each file; the choice needs all tasks, so they are read first."""
         window = self._sized(list(tasks))
         small = len(window) <= self._max_files and sum(max(task.size, 0) for task in window) <= self._max_bytes
-        if not small and self._spark is None:
-            self._spark = self._make_spark()
         _LOG.info("%d files are copied by %s", len(window), "threads of this process" if small else "Spark")
-        copier = self._threads if small or self._spark is None else self._spark
-        yield from copier.copy(window)
+        yield from (self._threads if small else self._executors()).copy(window)
+
+    def checked(self, check: Check) -> ThresholdCopier:
+        """The same, which asks while it copies whether it may go on."""
+        threads = checked(self._threads, check)
+        return ThresholdCopier(
+            threads,
+            lambda: checked(self._executors(), check),
+            self._sized,
+            max_files=self._max_files,
+            max_bytes=self._max_bytes,
+        )
+
+    def _executors(self) -> Copier:
+        if self._spark is None:
+            self._spark = self._make_spark()
+        return self._spark

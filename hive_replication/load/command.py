@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from hive_replication.copy.tasks import Copier
+from hive_replication.copy.while_held import WhileHeld
 from hive_replication.dump.format.interface import DumpReader, DumpStore
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.apply.database import TargetDatabase
@@ -135,7 +136,8 @@ class _Load:
             replica = TargetDatabase(target, self.database, lock.check, dry=False)
             ahead = frozenset({only} if only and rebuilt else ())
             boundary = _boundary(target, source, reader)
-            session = Session(replica, reader, self.table, self.copier, self.progress, rebuilt=ahead, boundary=boundary)
+            copier = WhileHeld(self.copier, lock.check)
+            session = Session(replica, reader, self.table, copier, self.progress, rebuilt=ahead, boundary=boundary)
             if self.statement.to_evid is not None and session.exists:
                 require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
             held: list[Held] = []

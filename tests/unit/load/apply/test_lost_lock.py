@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from hive_replication.copy.tasks import Copier
+from hive_replication.load import command
 from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.executor import Executor
@@ -111,6 +114,28 @@ def test_no_table_is_held_for_it(base: str, storage: Storage) -> None:
     with pytest.raises(LockLost, match="lock on sales was lost"):
         executor.run([LanePlan((name,), 5, (op.DropTable(6, name),)) for name in "tu"], lambda *_: None)
     assert len(metastore.calls) == 1
+
+
+def test_a_load_copies_for_as_long_as_it_holds_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It went on until the next change in the metastore, into directories that another load had taken over."""
+    given = list[Copier]()
+
+    def begun(*arguments: Any, **_: object) -> None:
+        given.append(arguments[3])
+        raise InterruptedError
+
+    lock = nullcontext(SimpleNamespace(check=_lost_after(1)))
+    for name, made in (("MetastoreLock", lock), ("TargetDatabase", None), ("_boundary", None)):
+        monkeypatch.setattr(command, name, lambda *_, made=made, **__: made)  # type: ignore[misc]
+    monkeypatch.setattr(command, "Session", begun)
+    some: Any = SimpleNamespace(metastore=None, copy=iter)
+    load = command._Load(some, some, some, some, some, "sales", None, Silent())  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(InterruptedError):
+        load.run(repair=False, only=None, rebuilt=False, source=None)
+    answers, copied = list[object](), given[0].copy(cast("Any", "abc"))
+    with pytest.raises(LockLost):
+        answers.extend(copied)
+    assert answers == ["a"]
 
 
 @pytest.mark.parametrize("within", [False, True])

@@ -1,0 +1,96 @@
+"""Copying ends when the lock of its load is lost: what is copied then may be visible at once, beside another load."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.copy.threshold_copier import ThresholdCopier
+from hive_replication.copy.while_held import WhileHeld
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.lock import LockLost
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+
+
+def _lost_at(*numbers: int) -> Callable[[], None]:
+    """A check of the lock that finds it lost at these calls."""
+    calls = list[None]()
+
+    def check() -> None:
+        calls.append(None)
+        if len(calls) in numbers:
+            raise LockLost("the lock on sales was lost")
+
+    return check
+
+
+def _tasks(tmp_path: Path, number: int) -> list[CopyTask]:
+    (tmp_path / "source").mkdir()
+    for name in range(number):
+        (tmp_path / f"source/{name}").write_bytes(b"123")
+    base = tmp_path.as_uri()
+    return [CopyTask(FileRef(f"{base}/source/{name}"), f"{base}/target/{name}", 1, "db.t") for name in range(number)]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage((Root(uri=tmp_path.as_uri()),))
+
+
+class _Simple:
+    """A copier that cannot ask itself."""
+
+    def __init__(self, copier: ThreadCopier) -> None:
+        self.copier = copier
+
+    def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
+        for task in tasks:
+            yield from self.copier.copy([task])
+
+
+def test_no_further_file_is_copied(tmp_path: Path, storage: Storage) -> None:
+    """The lock was looked at before changes in the metastore only, which may be hours later."""
+    copier = WhileHeld(_Simple(ThreadCopier(storage, storage)), _lost_at(2))
+    answers = list[object]()
+    with pytest.raises(LockLost):
+        answers.extend(copier.copy(_tasks(tmp_path, 5)))
+    assert sorted(file.name for file in (tmp_path / "target").iterdir()) == ["0", "1"]
+
+
+@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("bandwidth", [None, 1e9])
+def test_a_file_on_its_way_gets_no_name(tmp_path: Path, storage: Storage, at: int, bandwidth: float | None) -> None:
+    """While it is read, and before it gets its name; also where a heartbeat comes through afterwards."""
+    threads = ThreadCopier(storage, storage, bandwidth=bandwidth)
+    copier = WhileHeld(ThresholdCopier(threads, lambda: threads, max_files=1, max_bytes=1000), _lost_at(at))
+    with pytest.raises(LockLost):
+        list(copier.copy(_tasks(tmp_path, 1)))
+    assert storage.files(f"{tmp_path.as_uri()}/target", hidden=True) == []
+
+
+def test_spark_is_asked_to_end_while_it_copies(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    from resources.spark_copier import _Job  # pyright: ignore[reportPrivateUsage]
+
+    cancelled, groups = threading.Event(), list[str]()
+
+    def cancel(group: str) -> None:
+        groups.append(group)
+        cancelled.set()
+
+    context: Any = SimpleNamespace(
+        accumulator=lambda *_: SimpleNamespace(value=[]), setJobGroup=lambda *_, **__: None, cancelJobGroup=cancel
+    )
+    partitions: Any = SimpleNamespace(foreachPartition=lambda _: cancelled.wait(30))
+    worker: Any = None
+    with pytest.raises(LockLost):
+        list(_Job(context, ("Repl#sales", "1 file"), partitions, worker).answers(_lost_at(2)))
+    assert groups == ["Repl#sales"]
