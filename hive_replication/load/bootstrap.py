@@ -35,7 +35,7 @@ from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery
-from hive_replication.load.surplus_tables import surplus_lanes, surplus_names
+from hive_replication.load.surplus_tables import left_out_lanes, surplus_lanes, surplus_names
 from hive_replication.load.untrusted_dump import (
     validate_files,
     validate_function_name,
@@ -203,6 +203,8 @@ def _lanes(
     if whole_database:
         yield from surplus_lanes(session, surplus, other_history=other_history)
         yield from _functions(session, repair=repair)
+    else:
+        yield from left_out_lanes(session)
 
 
 def _wanted(session: Session, records: list[TableRecord]) -> set[str]:
@@ -300,7 +302,8 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
         state = with_scope(session, replace(state, at=at, held={}, quarantines=quarantines, left=left, undone=None))
         state = with_held(state, session.held, lost=True)
     elif state.applied is not None and header.scope.partitions is None:
-        for name in sorted(set(map(session.mapping.table, (record.name for record in records))) - held):
+        # What a dump leaves out and the target does not have is no more to wait for than what it brings.
+        for name in sorted(set(map(session.mapping.table, (*header.skipped, *(record.name for record in records)))) - held):
             state = state.at_position(name, max(header.to_evid, state.position(name)))
     restored = whole_database and not session.dry and _was_restored(session)
     session.finish(state, whole=whole_database)

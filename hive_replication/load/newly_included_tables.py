@@ -21,7 +21,7 @@ from hive_replication.load.plan import gate
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
 from hive_replication.load.rebuilt_tables import load_beside, tell
-from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, TAKEN_IN_REASON
 from hive_replication.load.replica.state import LEFT_MARK, is_ours, object_id
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
@@ -61,8 +61,10 @@ def with_joined_tables(session: Session, store: DumpStore, events: Sequence[Wind
             session.held[:] = [held for held in session.held if held.tables != (name,)]
             _add_keys_to(session, source_table, events)
     for number, held in enumerate(session.held):
-        if held.tables[0] in failed and _is_awaited(held):
-            tell(session, number, f"{TAKEN_IN_REASON}and could not be loaded: {failed[held.tables[0]]}")
+        name = held.tables[0]
+        if name in failed and _is_awaited(held):
+            left_out = failed[name].startswith(LEFT_OUT_REASON)  # it will not come with another load either
+            tell(session, number, failed[name] if left_out else f"{TAKEN_IN_REASON}and could not be loaded: {failed[name]}", name)
     _settle_left(session)
     return session
 
@@ -133,7 +135,8 @@ def _settle_left(session: Session) -> None:
     ours = {name: table for name, table in found.items() if is_ours(table, session.identity)}
     taken = {name for name, table in ours.items() if _is_taken(session, table)}
     stale = {name: max(left[name], object_id(table)) for name, table in ours.items() if name not in taken}
-    stale |= {name: left[name] for name in taken if session.state.is_stale(ours[name])}
+    held = session.state.why_left_out  # such a replica is of the policy again, and stays
+    stale |= {name: left[name] for name in taken if session.state.is_stale(ours[name]) and not held(name)}
     all_go, evid = session.target.policy.excluded == "drop", session.reader.header.to_evid
     going = {name for name in stale if name not in session.state.held and (all_go or name in taken)}
     going -= {name for name in going & taken if _is_hidden(session, name)}

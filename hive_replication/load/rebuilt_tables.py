@@ -14,6 +14,8 @@ from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.plan.lanes import WindowEvent
+from hive_replication.load.replica.held_lanes import held_reason
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.session import Session
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
@@ -87,19 +89,22 @@ def load_beside(session: Session, store: DumpStore, table: str, directory: str, 
 def _tell_failed(session: Session, failed: dict[str, str]) -> None:
     """Tells for tables that could not be rebuilt why."""
     for number, lane in enumerate(session.held):
-        reason = next((failed[name] for name in lane.tables if name in failed), "")
-        if reason:
-            tell(session, number, reason)
+        name = next((name for name in lane.tables if name in failed), "")
+        if name:
+            tell(session, number, failed[name], name)
 
 
-def tell(session: Session, number: int, reason: str) -> None:
+def tell(session: Session, number: int, reason: str, table: str) -> None:
     """Gives a held lane another reason, in the report and in the database's state.
 
     Args:
         session: the load.
         number: of the lane, among those that it holds.
         reason: one sentence.
+        table: of the lane, whose reason it is.
     """
-    lane = session.held[number]
-    session.held[number] = replace(lane, reason=reason)
-    session.replica.write_state(replace(session.state, held={**session.state.held, **dict.fromkeys(lane.tables, reason)}))
+    lane = replace(session.held[number], reason=reason)
+    lane = replace(lane, table=table) if reason.startswith(LEFT_OUT_REASON) else lane
+    session.held[number] = lane
+    told = {name: held_reason(session.state, lane, name) for name in lane.tables}
+    session.replica.write_state(replace(session.state, held={**session.state.held, **told}))

@@ -1,4 +1,4 @@
-"""Tables of the target that are not in the dump of a whole database: most of them go, some were promised to stay.
+"""Tables of the target that a dump does not have: of a whole database most of them go, some were promised to stay.
 
 What has left the policy stays or goes at the end of the load (:mod:`hive_replication.load.newly_included_tables`).
 Where the source has the table, of a kind that is left out by now, or hides it, nobody dropped it: the replica stays as it is, and
@@ -44,12 +44,25 @@ def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool
         if not (due and is_ours(table, session.identity)) or name in left or session.state.is_stale(table):
             continue
         if name in left_out:
-            stop = Stop(header.to_evid, f"{LEFT_OUT_REASON}{left_out[name]}", refused=True)
-            yield LanePlan((name,), header.to_evid, (), stop)
+            yield _left_out(header.to_evid, name, left_out[name])
         elif name not in header.skipped and (reason := why_hidden(session, name)):
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
         else:
             yield LanePlan((name,), session.state.position(name), (op.DropTable(header.to_evid, table.tableName),))
+
+
+def left_out_lanes(session: Session) -> Iterator[LanePlan]:
+    """Holds the replica of a table that its own dump leaves out, also one that has left the policy and is taken in again."""
+    header = session.reader.header
+    reasons = {session.mapping.table(name): reason for name, reason in header.skipped.items()}
+    for table in session.target.metastore.tables(session.database, reasons) if reasons and session.replica.there else ():
+        name = table.tableName.lower()
+        if is_ours(table, session.identity) and gate.due(header.to_evid, object_id(table), again=True):
+            yield _left_out(header.to_evid, name, reasons[name])
+
+
+def _left_out(evid: int, name: str, reason: str) -> LanePlan:
+    return LanePlan((name,), evid, (), Stop(evid, f"{LEFT_OUT_REASON}{reason}", refused=True))
 
 
 def _aside(session: Session, names: Sequence[str]) -> Iterator[LanePlan]:

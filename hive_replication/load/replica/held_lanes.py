@@ -30,13 +30,17 @@ def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False, 
             left_out = lane.reason.startswith(LEFT_OUT_REASON)
             after = 0 if lost and not left_out else lane.after
             after = max(after, window) if left_out and lane.tried and name == lane.table else after
-            state = state.quarantine(name, after, printable(_reason(state, lane, name)))
+            state = state.quarantine(name, after, held_reason(state, lane, name))
             state = state.failed(name, lane.evid, now) if lane.tried else state
     return state
 
 
-def _reason(state: ReplicaState, lane: Held, name: str) -> str:
+def held_reason(state: ReplicaState, lane: Held, name: str) -> str:
     """Why a name of a lane is held: what steers loads stays with the name that it is of, as the lane's reason and as its own."""
+    return printable(_reason(state, lane, name))
+
+
+def _reason(state: ReplicaState, lane: Held, name: str) -> str:
     own, of_another = state.held.get(name, ""), lane.table not in ("", name) and lane.reason.startswith(_OWN)
     if own.startswith(_OWN) and not lane.tried:
         return own
