@@ -10,22 +10,15 @@ from __future__ import annotations
 
 import json
 import logging
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Annotated
 
-from pydantic import ConfigDict, Field, TypeAdapter
-
-from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
+from hive_replication.connect.former_databases import FormerDatabases, newest, read
 from hive_replication.connect.hanging_storage import require_answers
 from hive_replication.dump.source import REMOTE
 from hive_replication.errors import BadRequest, Unreachable
-from hive_replication.load.replica.failover_marks import failover_marks
-from hive_replication.load.replica.state import replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import is_remote
 from hive_replication.policy import Policy, Root
@@ -38,11 +31,6 @@ _LOG = logging.getLogger(__name__)
 #: Hive's own: views of its metastore's database.
 _HIVES_OWN = frozenset({"information_schema", "sys"})
 _KEPT = 10  # the newest files of a policy: one that is being read is not deleted
-_MOST = 16 * MIB
-_NUMBER = re.compile(r"[1-9][0-9]{0,14}")
-# A database's name is also a directory of the dump root.
-_DATABASE = Annotated[str, Field(pattern=r"^[^/\x00-\x1f]{1,128}$")]
-_KNOWN = TypeAdapter(dict[str, list[_DATABASE]], config=ConfigDict(strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +70,7 @@ def matched(policy: Policy, source: Metastore, patience: float, *, record: bool 
     Raises:
         BadRequest: two databases that the policy names have the same name on the target, or the file of the databases is damaged.
         Unreachable: the source's metastore does not answer, or what is to be recorded cannot be: the storage of dumps does not,
-            or the target's metastore, which is asked where the pair is new.
+            or the target's metastore, which is asked where nothing is recorded.
         Denied: what is to be recorded cannot be.
     """
     if not any(map(is_pattern, policy.databases)):
@@ -166,88 +154,13 @@ def _place(policy: Policy, root: Root) -> str:
 def _known(
     storage: Storage, policy: Policy, root: Root, patience: float, there: _There | None = None
 ) -> tuple[int, dict[str, list[str]]]:
-    """The newest number of a policy's files, and what that file says; before the first, 0 and what else is kept for it."""
+    """The newest number of a policy's files, and what that file says; before the first, 0 and what else tells of it."""
     require_answers(storage, patience)
     place = _place(policy, root)
-    if number := _newest(storage, place):
-        return number, _read(storage, f"{place}/{number}.json")
-    return 0, _of_its_name(storage, policy, f"{root.uri}.policies", there, patience)
-
-
-def _of_its_name(storage: Storage, policy: Policy, place: str, there: _There | None, patience: float) -> dict[str, list[str]]:
-    """Of what is kept for other metastores, and by earlier versions for all of a name, that whose replicas the target has.
-
-    An address in the policy may have changed. Where it has none, it is what an earlier version kept, but another's where this
-    source, if it can be asked, lacks any of it. The first of them wrote only one file, in place: it may be half-written.
-    """
-    earlier = f"{place}/{policy.name}"
-    number = _newest(storage, earlier)
-    known = _read(storage, f"{earlier}/{number}.json" if number else f"{earlier}.json")
-    kept = [*_of_other_pairs(storage, policy, place), known]
-    ours = _replicated(policy, {*chain(*(chain(*one.values()) for one in kept))}, there, patience)
-    best = max(kept, key=lambda one: len(ours.intersection(chain(*one.values()))))
-    if ours.intersection(chain(*best.values())):
-        return best
-    lacks = set(chain(*known.values())).difference(there.names, there.remote) if there else ()
-    if not lacks:
-        return known
-    _LOG.warning(
-        "the databases in %s seem to be those of another policy of this name, since this source has no %s, and the target no "
-        "replica of any: the patterns stand for what it has now",
-        earlier,
-        ", ".join(sorted(lacks)),
-    )
-    return {}
-
-
-def _of_other_pairs(storage: Storage, policy: Policy, place: str) -> Iterator[dict[str, list[str]]]:
-    of_pair = re.compile(rf"{re.escape(policy.name)}-[0-9a-f]{{8}}")
-    for uri in (status.uri.rstrip("/") for status in storage.ls(place)):
-        if of_pair.fullmatch(uri.rpartition("/")[2]):
-            with suppress(BadRequest, Denied):  # one that is damaged is told of to those whose it is
-                yield _read(storage, f"{uri}/{_newest(storage, uri)}.json")
-
-
-def _replicated(policy: Policy, names: set[str], there: _There | None, patience: float) -> set[str]:
-    """Databases of which the target has replicas of this policy, from this source if it can be asked, or that it was opened with.
-
-    Raises:
-        Unreachable: the target does not answer, and the source does.
-    """
-    found = set[str]()
-    if not names:
-        return found
-    identity = there.source.uuid() or there.source.uri if there else ""
-    try:
-        with Metastore.of(policy.target, timeout=patience, retries=2) as target:
-            for name in filter(policy.has_database, names):
-                replica = target.database(policy.target_of(name))
-                state, opened = replica_state(replica), failover_marks(replica).origin
-                source, _, database = (state.source or opened).rpartition("/")
-                if database == name and identity in ("", source) and state.policy in ("", policy.name):
-                    found.add(name)
-    except Unreachable as error:
-        if there:
-            raise
-        _LOG.warning("which of the databases are replicas of the policy is not known: %s", error)
-    return found
-
-
-def _newest(storage: Storage, place: str) -> int:
-    names = (status.uri.rpartition("/")[2].removesuffix(".json") for status in storage.ls(place))
-    return max((int(name) for name in names if _NUMBER.fullmatch(name)), default=0)
-
-
-def _read(storage: Storage, uri: str) -> dict[str, list[str]]:
-    try:
-        return _KNOWN.validate_python(parsed(storage.read(uri, most=_MOST), most=_MOST))
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise BadRequest(
-            f"{uri}, the databases that the policy's patterns stand for, is damaged: delete it, and the patterns stand for what "
-            "the source has now"
-        ) from error
+    if number := newest(storage, place):
+        return number, read(storage, f"{place}/{number}.json")
+    names = frozenset(there.names | there.remote) if there else frozenset[str]()
+    return 0, FormerDatabases(storage, policy, root, patience, there.source if there else None, names).found()
 
 
 def taken_in(policy: Policy, there: Iterable[str], known: Mapping[str, list[str]]) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from hive_replication.connect import Reachable, connect_reachable
 from hive_replication.connect import databases as module
+from hive_replication.connect import former_databases as module_of_former
 from hive_replication.connect import reachable_servers as module_of_reports
 from hive_replication.connect.databases import matched, matched_before, taken_in, with_databases
 from hive_replication.doctor.patterns import database_findings
@@ -133,6 +134,7 @@ class Target:
 
     def __init__(self) -> None:
         self.replicas: dict[str, str] = {}
+        self.policy = ""
         self.answers = True
 
     def __enter__(self) -> Target:
@@ -141,17 +143,20 @@ class Target:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def database(self, name: str) -> Database | None:
+    def databases(self) -> list[str]:
         if not self.answers:
             raise Unreachable("the target is down")
+        return list(self.replicas)
+
+    def database(self, name: str) -> Database | None:
         source = self.replicas.get(name)
-        return Database(name=name, parameters=ReplicaState(source, 1).parameters()) if source else None
+        return Database(name=name, parameters=ReplicaState(source, 1, policy=self.policy).parameters()) if source else None
 
 
 @pytest.fixture(autouse=True)
 def target(monkeypatch: pytest.MonkeyPatch) -> Target:
     made = Target()
-    monkeypatch.setattr(module, "Metastore", Mock(of=Mock(return_value=made)))
+    monkeypatch.setattr(module_of_former, "Metastore", Mock(of=Mock(return_value=made)))
     return made
 
 
@@ -234,6 +239,37 @@ def test_another_address_of_the_same_source_leaves_the_databases_as_they_are(tmp
     assert found(two, "s1", "s2", "s3") == ["s1", "s2"]
     target.replicas = {"s1": "another/s1"}
     assert found(three, "s1", "s2", "s3") == ["s1", "s2", "s3"], "it is another source"
+
+
+def test_another_place_for_dumps_leaves_the_databases_as_they_are(tmp_path: Path, target: Target) -> None:
+    """All others that the patterns match were taken in; so it was where the place was lost."""
+    made = kept(tmp_path).model_copy(update={"databases": {"s*": "dr_*", "x": "x"}, "new_databases": False})
+    assert found(made, "s1", "s2", "x") == ["s1", "s2", "x"]
+    target.replicas, target.policy = {"dr_s1": "s/s1", "dr_s2": "s/s2", "dr_s4": "another/s4", "x": "s/x"}, "default"
+    moved = made.model_copy(update={"dump_root": f"file://{tmp_path}/others"})
+    target.answers = False
+    with pytest.raises(Unreachable, match="the target is down"):
+        found(moved, "s1", "s2", "s3", "s4", "x")
+    target.answers = True
+    for _ in range(2):
+        assert found(moved, "s1", "s2", "s3", "s4", "x") == ["s1", "s2", "x"]
+
+
+def test_a_pattern_in_place_of_a_name_is_new_although_the_target_has_a_replica(tmp_path: Path, target: Target) -> None:
+    """Where the policy's dumps are, nothing was lost."""
+    target.replicas = {"s1": "s/s1"}
+    (tmp_path / "dumps/s1").mkdir(parents=True)
+    assert found(kept(tmp_path).model_copy(update={"new_databases": False}), "s1", "s2") == ["s1", "s2"]
+
+
+def test_another_name_of_the_policy_leaves_the_databases_as_they_are(tmp_path: Path, target: Target) -> None:
+    made = kept(tmp_path).model_copy(update={"new_databases": False})
+    assert found(made, "s1", "s2") == ["s1", "s2"]
+    target.replicas, target.policy = {"s1": "s/s1"}, made.name
+    named = made.model_copy(update={"name": "finance"})
+    assert found(named, "s1", "s2", "s3") == ["s1", "s2"]
+    apart = named.model_copy(update={"name": "ops", "databases": {"s*": "ops_*"}})
+    assert found(apart, "s1", "s2", "s3") == ["s1", "s2", "s3"], "its replicas are others"
 
 
 def test_a_source_whose_databases_overlap_those_of_another_goes_on_with_its_own(tmp_path: Path, target: Target) -> None:
