@@ -20,6 +20,7 @@ from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
+from hive_replication.load.policy_change import functions_to_repair
 from hive_replication.load.rebuilt_tables import load_beside, tell
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, TAKEN_IN_REASON
 from hive_replication.load.replica.state import LEFT_MARK, is_ours, object_id
@@ -66,6 +67,7 @@ def with_joined_tables(session: Session, store: DumpStore, events: Sequence[Wind
             left_out = failed[name].startswith(LEFT_OUT_REASON)  # it will not come with another load either
             tell(session, number, failed[name] if left_out else f"{TAKEN_IN_REASON}and could not be loaded: {failed[name]}", name)
     _settle_left(session)
+    session.skipped += functions_to_repair(session)
     return session
 
 
@@ -169,7 +171,7 @@ def _is_taken(session: Session, table: Table) -> bool:
     if not taken or taken != session.state.scope:
         return False
     scope = PolicyScope.parse(taken)
-    left_out = (is_transactional(table) and not scope.acid) or (
+    left_out = (is_transactional(table) and not scope.transactions) or (
         is_replica_of_materialized(table) and not scope.materialized_views
     )
     return scope.includes(table.tableName) and not left_out

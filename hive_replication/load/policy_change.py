@@ -16,7 +16,7 @@ from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
 from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
-from hive_replication.load.report import Held
+from hive_replication.load.report import Held, Skipped
 from hive_replication.load.session import Session
 from hive_replication.metastore.materialized_views import is_replica_of_materialized
 from hive_replication.metastore.table_kinds import is_transactional
@@ -97,6 +97,16 @@ def refuse_left_out(session: Session) -> None:
         )
 
 
+def functions_to_repair(session: Session) -> list[Skipped]:
+    """Tells that functions do not come where a policy replicates data again: windows had no events of them."""
+    header = session.reader.header
+    had, has = (PolicyScope.parse(one) if one else PolicyScope() for one in (header.before, header.taken))
+    if not had.metadata_only or has.metadata_only:
+        return []
+    reason = f"they do not come with data; if the source has any, repair the database: hive-repl repair {header.scope.database}"
+    return [Skipped(header.to_evid, f"functions of {session.database}", reason)]
+
+
 def with_scope(session: Session, state: ReplicaState) -> ReplicaState:
     """The state with which tables the replica is made from here on, and whom the policy no longer includes."""
     if not _changes_scope(session):
@@ -133,7 +143,7 @@ def _changes_scope(session: Session) -> bool:
 
 def _kinds_that_leave(before: PolicyScope, now: PolicyScope) -> list[Callable[[Table], bool]]:
     """Kinds of replicas that a policy includes no longer, whatever their names."""
-    acid, views = before.acid and not now.acid, before.materialized_views and not now.materialized_views
+    acid, views = before.transactions and not now.transactions, before.materialized_views and not now.materialized_views
     return [*([is_transactional] if acid else []), *([is_replica_of_materialized] if views else [])]
 
 

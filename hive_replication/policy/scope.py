@@ -51,7 +51,7 @@ class PolicyScope:
         tables: patterns of the tables that are replicated.
         exclude: patterns of those that are not; these win.
         metadata_only: whether data is left out.
-        acid: whether transactional tables are replicated.
+        acid: whether transactional tables are replicated where data is.
         filters: which partitions are.
         materialized_views: whether materialized views are replicated, as ordinary views.
     """
@@ -66,6 +66,11 @@ class PolicyScope:
     def includes(self, table: str) -> bool:
         """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""
         return matches(table, self.tables) and not matches(table, self.exclude)
+
+    @property
+    def transactions(self) -> bool:
+        """Whether transactional tables are replicated: they are not without data."""
+        return self.acid and not self.metadata_only
 
     def takes_in(self, table: str, before: PolicyScope) -> bool:
         """Whether a table's name belongs to it and did not before, or only without its data or with other partitions."""

@@ -116,7 +116,7 @@ class JoinedTables:
         before = PolicyScope.parse(self.made_with.scope)
         names = {*metastore.table_names(database), *self.locations.moved_after(evid)}
         yield from (name for name in names if now.takes_in(name, before))
-        acid = now.acid and not before.acid
+        acid = now.transactions and not before.transactions
         views = now.materialized_views and not before.materialized_views
         if acid or views:
             included = [name for name in names if now.includes(name) and not now.takes_in(name, before)]

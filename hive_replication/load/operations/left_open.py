@@ -106,13 +106,8 @@ def end_given_up(target: Target, database: str, policy: str, before: str, now: s
         before: with which tables the replica was made, "" where that is not known.
         now: with which it is made from here on.
     """
-    if before != now and before and now and _takes_transactions(before) and not _takes_transactions(now):
+    if before != now and before and now and PolicyScope.parse(before).transactions and not PolicyScope.parse(now).transactions:
         end_replayed(target, database, policy)
-
-
-def _takes_transactions(scope: str) -> bool:
-    found = PolicyScope.parse(scope)
-    return found.acid and not found.metadata_only
 
 
 def _commit_without_data(target: Target, database: str, policy: str, transactions: Collection[int]) -> None:

@@ -65,7 +65,7 @@ def test_they_come_after_it(
     skipped = [Skipped(5, "ADD_FOREIGNKEY a", reason), Skipped(4, "ADD_FOREIGNKEY a", reason)]
     waiting = [Held(("b",), evid, evid, f"{TAKEN_IN_REASON}waits"), *(Held((name,), 4, 5, "failed") for name in held)]
     session: Any = SimpleNamespace(
-        reader=SimpleNamespace(header=SimpleNamespace(to_evid=evid, joined={"b": "its dump"})),
+        reader=SimpleNamespace(header=SimpleNamespace(to_evid=evid, joined={"b": "its dump"}, before="", taken="")),
         state=SimpleNamespace(left={}),
         target=SimpleNamespace(metastore=metastore),
         database=MAPPING.target_database,
