@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from hive_replication.dump.format.record_types import TableRecord
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.plan.load_plan import LanePlan
@@ -9,6 +11,11 @@ from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import object_id
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
+from hive_replication.logs import about
+from hive_replication.metastore.constraints import Constraint
+from hive_replication.metastore.faults import MetastoreError
+
+_LOG = logging.getLogger(__name__)
 
 
 def foreign_key_lanes(session: Session, records: list[TableRecord]) -> list[LanePlan]:
@@ -34,3 +41,20 @@ def foreign_key_lanes(session: Session, records: list[TableRecord]) -> list[Lane
         session.skipped += [Skipped(evid, object_name(session.database, name), reason) for reason in left]
         lanes.append(LanePlan((name,), session.state.position(name), (SetConstraints(evid, name, kept, whole=FOREIGN),)))
     return lanes
+
+
+def add_late_key(session: Session, evid: int, key: Constraint) -> None:
+    """Adds a foreign key after the table that it points at came, or came anew; where it is refused, the report tells.
+
+    Args:
+        session: the load, which holds nothing for it.
+        evid: event id that it is of.
+        key: under the target's names.
+    """
+    try:
+        SetConstraints(evid, key.table, (key,)).carry_out(session.target, key.database)
+    except MetastoreError as error:
+        child, parent = object_name(key.database, key.table), object_name(*(key.parent or ("", "")))
+        _LOG.warning("the foreign key %s is left out: %s", key.name, error, extra=about(key.database, key.table, evid))
+        reason = f"its foreign key {key.name} could not be added after {parent} came; repair {child}: {error}"
+        session.skipped.append(Skipped(evid, child, reason))

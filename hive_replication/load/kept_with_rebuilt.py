@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from hive_replication.load.foreign_key_lanes import add_late_key
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.operations.constraints import SetConstraints
 from hive_replication.load.plan.load_plan import LanePlan
-from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.logs import about
@@ -79,24 +78,14 @@ class KeptWithRebuilt:
         for table, keys in self._keys.items():
             for key in keys:
                 if key.table != table and not (key.database == session.database and key.table in settled):
-                    self._add(table, key)
+                    add_late_key(session, session.reader.header.to_evid, key)
             for grant in self._grants[table] if table in there else ():
                 self._grant(grant)
-
-    def _add(self, table: str, key: Constraint) -> None:
-        operation = SetConstraints(self.session.reader.header.to_evid, key.table, (key,))
-        try:
-            operation.carry_out(self.session.target, key.database)
-        except MetastoreError as error:
-            child = object_name(key.database, key.table)
-            self._left(child, f"its foreign key {key.name} went when {table} was made anew; repair {child}: {error}")
 
     def _grant(self, grant: Grant) -> None:
         try:
             self.session.target.metastore.grant(self.session.database, [grant])
         except MetastoreError as error:  # of a partition that did not come, for one
             what = grant.on.of(self.session.database)
-            self._left(what, f"{grant.privilege} of {grant.to} on it went when the table was made anew: {error}")
-
-    def _left(self, what: str, reason: str) -> None:
-        self.session.skipped.append(Skipped(self.session.reader.header.to_evid, what, reason))
+            reason = f"{grant.privilege} of {grant.to} on it went when the table was made anew: {error}"
+            self.session.skipped.append(Skipped(self.session.reader.header.to_evid, what, reason))

@@ -13,9 +13,10 @@ from dataclasses import replace
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import GONE
 from hive_replication.events import event_records as r
+from hive_replication.load.foreign_key_lanes import add_late_key
 from hive_replication.load.hidden_tables import why_hidden
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.operations.constraints import SetConstraints, on_target
+from hive_replication.load.operations.constraints import on_target
 from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.lanes import WindowEvent
@@ -27,8 +28,6 @@ from hive_replication.load.replica.state import LEFT_MARK, is_ours, object_id
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
-from hive_replication.logs import about
-from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.materialized_views import is_replica_of_materialized
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
@@ -74,6 +73,8 @@ def with_joined_tables(session: Session, store: DumpStore, events: Sequence[Wind
 def _add_keys_to(session: Session, parent: str, events: Sequence[WindowEvent]) -> None:
     """Adds the window's foreign keys to a table that came with it, where nothing later drops them or changes a name of theirs."""
     mapping, held = session.mapping, {name for one in session.held for name in one.tables}
+    if not session.dry and session.target.metastore.table(session.database, mapping.table(parent)) is None:
+        return  # it is one that is left out
     for number, one in enumerate(events):
         change = one.event
         if not isinstance(change, r.AddConstraints) or not session.includes(change.table):
@@ -85,8 +86,10 @@ def _add_keys_to(session: Session, parent: str, events: Sequence[WindowEvent]) -
                 continue
             kept, _ = on_target((key,), mapping, child, lambda _: True)
             _, told = on_target((key,), mapping, child, lambda _: False)
-            if _added(session, SetConstraints(change.evid, child, kept)):
+            if _takes_keys(session, child):
                 session.skipped[:] = [it for it in session.skipped if it.evid != change.evid or it.reason not in told]
+                for late in () if session.dry else kept:
+                    add_late_key(session, change.evid, late)
 
 
 def _ends(event: WindowEvent, tables: tuple[str, str], key: str) -> bool:
@@ -99,21 +102,13 @@ def _ends(event: WindowEvent, tables: tuple[str, str], key: str) -> bool:
     return any(name in tables for one in change.name_changes for name in one.tables)
 
 
-def _added(session: Session, operation: SetConstraints) -> bool:
-    """Whether a foreign key is there; not that of a table that stands further on, and so has what the source has then."""
+def _takes_keys(session: Session, name: str) -> bool:
+    """Whether a table gets foreign keys of the window; not one that stands further on, and so has what the source has then."""
     if session.dry:
         return True
-    child = session.target.metastore.table(session.database, operation.table)
-    if child is None or not is_ours(child, session.identity):
-        return False
-    if gate.ahead({operation.table: object_id(child)}, session.reader.header.to_evid):
-        return False
-    try:
-        operation.carry_out(session.target, session.database)
-    except MetastoreError as error:
-        _LOG.warning("a foreign key is left out: %s", error, extra=about(session.database, operation.table, operation.evid))
-        return False
-    return True
+    child = session.target.metastore.table(session.database, name)
+    ours = child is not None and is_ours(child, session.identity)
+    return ours and not gate.ahead({name: object_id(child)}, session.reader.header.to_evid)
 
 
 def _never(_lane: LanePlan, _gone: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from hive_metastore import ttypes as t
@@ -17,6 +18,7 @@ from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
 from hive_replication.load.replica.state import LAST_ID
 from hive_replication.load.report import Held, Skipped
 from hive_replication.metastore.constraints import Constraint
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Table
 from tests.replica import MAPPING
 
@@ -24,23 +26,27 @@ KEY = Constraint("fks", (t.SQLForeignKey("db", "b", "x", "db", "a", "x", 1, 0, 0
 ADDED = r.AddConstraints(5, 8, "ADD_FOREIGNKEY", "db", "a", (KEY,))
 OTHER = r.DropConstraint(6, 8, "DROP_CONSTRAINT", "db", "a", "k2")
 DROPPED = r.DropConstraint(6, 8, "DROP_CONSTRAINT", "db", "a", "k1")
+_, (REASON,) = on_target((KEY,), MAPPING, "a", lambda _: False)
+SKIPPED = [Skipped(evid, "ADD_FOREIGNKEY a", REASON) for evid in (5, 4)]
 GONE = r.DropTable(6, 8, "DROP_TABLE", "db", "a", None)
 
 
 class Metastore:
     """The child table of the target, and the foreign keys that it gets."""
 
-    def __init__(self, evid: int) -> None:
-        self.child = Table("a", MAPPING.target_database, parameters={LAST_ID: str(evid)})
-        self.keys: list[tuple[str, object]] = []
+    def __init__(self, evid: int, *tables: str, refuses: bool = False) -> None:
+        self.there = {name: Table(name, MAPPING.target_database, parameters={LAST_ID: str(evid)}) for name in tables}
+        self.refuses, self.keys = refuses, list[tuple[str, object]]()
 
     def table(self, _: str, name: str) -> Table | None:
-        return self.child if name == "a" else None
+        return self.there.get(name)
 
     def constraints(self, *_: object) -> list[Constraint]:
         return []
 
     def add_constraint(self, _: str, key: Constraint) -> None:
+        if self.refuses:
+            raise MetastoreError("no such key")
         self.keys.append((key.name, key.parent))
 
 
@@ -58,11 +64,31 @@ class Metastore:
 def test_they_come_after_it(
     later: tuple[r.Event, ...], stands: int, held: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, *, comes: bool
 ) -> None:
-    metastore, evid = Metastore(stands), 10
-    monkeypatch.setattr(newly_included_tables, "load_beside", lambda *_: True)
-    monkeypatch.setattr(newly_included_tables, "is_ours", lambda *_: True)
-    _, (reason,) = on_target((KEY,), MAPPING, "a", lambda _: False)
-    skipped = [Skipped(5, "ADD_FOREIGNKEY a", reason), Skipped(4, "ADD_FOREIGNKEY a", reason)]
+    metastore, (first, second) = Metastore(stands, "a", "b"), SKIPPED
+    assert joined(metastore, monkeypatch, later, held) == ([second] if comes else [first, second])
+    assert metastore.keys == ([("k1", (MAPPING.target_database, "b"))] if comes else [])
+
+
+def test_one_that_the_metastore_refuses_holds_nothing_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report said that the table is not replicated that had come."""
+    metastore = Metastore(5, "a", "b", refuses=True)
+    kept, told = joined(metastore, monkeypatch)
+    assert (kept, told.evid, told.what) == (SKIPPED[1], 5, f"{MAPPING.target_database}.a")
+    assert told.reason.endswith(f"could not be added after {MAPPING.target_database}.b came; repair {told.what}: no such key")
+
+
+def test_none_is_added_to_one_that_did_not_come_since_it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    metastore = Metastore(5, "a")
+    assert (joined(metastore, monkeypatch), metastore.keys) == (SKIPPED, [])
+
+
+def joined(
+    metastore: Metastore, monkeypatch: pytest.MonkeyPatch, later: tuple[r.Event, ...] = (), held: tuple[str, ...] = ()
+) -> list[Skipped]:
+    """What a window with a foreign key skips, with which the table comes that the key points at."""
+    evid = 10
+    monkeypatch.setattr(newly_included_tables, "load_beside", Mock(return_value=True))
+    monkeypatch.setattr(newly_included_tables, "is_ours", Mock(return_value=True))
     waiting = [Held(("b",), evid, evid, f"{TAKEN_IN_REASON}waits"), *(Held((name,), 4, 5, "failed") for name in held)]
     session: Any = SimpleNamespace(
         reader=SimpleNamespace(header=SimpleNamespace(to_evid=evid, joined={"b": "its dump"}, before="", taken="")),
@@ -71,12 +97,11 @@ def test_they_come_after_it(
         database=MAPPING.target_database,
         identity=MAPPING.source,
         mapping=MAPPING,
-        includes=lambda _: True,
+        includes=Mock(return_value=True),
         dry=False,
         held=waiting,
-        skipped=list(skipped),
+        skipped=list(SKIPPED),
     )
     events = [cast("WindowEvent", SimpleNamespace(event=one, row=SimpleNamespace(table=one.table))) for one in (ADDED, *later)]
     with_joined_tables(session, cast("Any", None), events)
-    assert metastore.keys == ([("k1", (MAPPING.target_database, "b"))] if comes else [])
-    assert session.skipped == (skipped[1:] if comes else skipped)
+    return session.skipped
