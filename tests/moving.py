@@ -159,6 +159,10 @@ class Moving:
         self._moves()
         return self.source.table(name)
 
+    def tables(self, _: str, names: Iterable[str]) -> Iterator[Table]:
+        self._moves()
+        return filter(None, map(self.source.table, names))
+
     def partition_names(self, _: str, table: str) -> list[str]:
         self._moves()
         if table not in self.source.tables:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hive_replication.dump.source import Source
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.partition_filters import left_out
-from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.policy.scope import PartitionFilters
 
@@ -38,10 +38,10 @@ class OutsideFilters:
         return ours and event.outside
 
     def count_tables(self, source: Source, names: Iterable[str]) -> None:
-        """Counts those of tables, as they are now; a table that is gone by now has none."""
+        """Counts those of tables, as they are now; a table that is gone by now, or that is not shown any more, has none."""
         for name in names:
-            if self.filters.of(name) is not None and not self._is_view(source, name):
-                with suppress(NotFound):
+            with suppress(MetastoreError):
+                if self.filters.of(name) is not None and not self._is_view(source, name):
                     shown = len(source.metastore.partition_names(self.database, name))
                     self._found[name] += source.metastore.partition_count(self.database, name) - shown
 

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 _ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"))}
 _DENIED = "denied"
 _MIXED = "mixed"
+_UNSHOWN = "unshown"
 _HEX = re.compile("%([0-9A-F]{2})")
 _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
@@ -26,7 +27,8 @@ class FileRef:
 
     A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed,
     or, where ``subdir`` is ``denied``, that could not be listed, or, where it is ``mixed``, that has rows of aborted transactions
-    between others. It cannot be copied, so that nothing is emptied for it.
+    between others, or, where it is ``unshown``, whose table the metastore did not show. It cannot be copied, so that nothing is
+    emptied for it.
     """
 
     uri: str
@@ -48,6 +50,16 @@ class FileRef:
     def mixed_directory(cls, location: str) -> FileRef:
         """What stands for all files of a directory that has rows of committed and of aborted transactions in one."""
         return cls(f"{location.rstrip('/')}/", subdir=_MIXED)
+
+    @classmethod
+    def unshown_table(cls, location: str) -> FileRef:
+        """What stands for all that a table has, of which the metastore does not show the account what it asked for."""
+        return cls(f"{location.rstrip('/')}/", subdir=_UNSHOWN)
+
+    @property
+    def is_unshown_table(self) -> bool:
+        """Whether it stands for a table that the metastore did not show."""
+        return self.is_unlisted_directory and self.subdir == _UNSHOWN
 
     @property
     def is_mixed_directory(self) -> bool:

@@ -28,6 +28,7 @@ from hive_replication.load.replica.state import LEFT_MARK, is_ours, object_id
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
+from hive_replication.logs import about
 from hive_replication.metastore.materialized_views import is_replica_of_materialized
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table

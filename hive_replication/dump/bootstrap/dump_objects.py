@@ -67,6 +67,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         end = Snapshot(source, reader, consolidate).take(end)
     if with_functions:
         _put_functions(source, reader, fold, boundary)
+    reader.put_unshown()
     if scope.partitions is not None:
         _keep_partitions(scope, reader)
     outside = OutsideFilters(source.policy.filters(scope.database), scope.database, source.includes(scope))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -13,7 +15,9 @@ from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
 from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest
-from hive_replication.metastore.faults import NotFound
+from hive_replication.events.files import FileRef
+from hive_replication.logs import about, reason
+from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_external, is_partitioned, is_transactional, is_view
@@ -22,6 +26,7 @@ from hive_replication.metastore.types import Table
 from hive_replication.progress import Progress, Silent
 
 _BATCH = 500
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +41,11 @@ class Read:
 class ObjectReader:
     """Reads tables of one database into a dump.
 
-    ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not; ``children`` which
-    tables have foreign keys that point at a table. ``begun`` tells of those that are being read the event id before, and the last
-    partition that is in the dump. ``writing`` is held while the writer, ``reads`` and ``begun`` are in use; ``checkpoint`` is
-    noted with them, as long as the dump only grows. ``progress`` shows the partitions of each table.
+    ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not, and ``unshown``
+    which of them the metastore does not show; ``children`` which tables have foreign keys that point at a table. ``begun`` tells
+    of those that are being read the event id before, and the last partition that is in the dump. ``writing`` is held while the
+    writer, ``reads`` and ``begun`` are in use; ``checkpoint`` is noted with them, as long as the dump only grows. ``progress``
+    shows the partitions of each table.
     """
 
     source: Source
@@ -48,6 +54,7 @@ class ObjectReader:
     lister: Lister
     reads: dict[str, Read] = field(default_factory=dict[str, Read])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
+    unshown: set[str] = field(default_factory=set[str])
     children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     begun: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     writing: Lock = field(default_factory=Lock)
@@ -72,9 +79,37 @@ class ObjectReader:
         return self.source.threads.unordered(self.read, names)
 
     def read(self, name: str) -> None:
-        """Reads one table, its partitions and files, or the rest of them; a table that is no longer there leaves nothing."""
+        """Reads one table, its partitions and files, or the rest of them; a table that is no longer there leaves nothing.
+
+        Nor does one that the metastore does not show, as where it asks HDFS who may read its directory: others are read all the
+        same. A dump of this table alone ends.
+        """
+        try:
+            self._read(name)
+        except MetastoreError as error:
+            if self.scope.table is not None:
+                raise
+            _LOG.warning("the load holds a table that cannot be read: %s", error, extra=about(self.scope.database, name))
+            self._leave_out(name)
+            self.skipped[name] = f"the metastore does not show it: {reason(error)}"
+            self.unshown.add(name)
+
+    def put_unshown(self) -> None:
+        """Puts the tables that the metastore did not show into the dump, as far as it names them: as what the load holds.
+
+        Only now, when all events are folded: no event tells what is in them.
+        """
+        names = sorted(self.unshown - self.reads.keys())
+        with suppress(MetastoreError):  # what is not in the dump at all stays on the target as it is
+            for table in map(restored, self.source.metastore.tables(self.scope.database, names)):
+                left_out = why_skipped(table, metadata_only=self.source.policy.metadata_only, acid=self.source.acid)
+                if table.sd.location and not left_out:
+                    self.writer.put_table(TableRecord(table, (FileRef.unshown_table(table.sd.location),)))
+
+    def _read(self, name: str) -> None:
         begin, last = self.begun.get(name) or (self.source.metastore.current_event_id(), "")
         self.skipped.pop(name, None)
+        self.unshown.discard(name)
         found = self.source.metastore.table(self.scope.database, name)
         table = restored(found) if found else None
         metadata_only = self.source.policy.metadata_only

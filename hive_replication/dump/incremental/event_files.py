@@ -24,7 +24,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
 from hive_replication.logs import About, about
-from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
 from hive_replication.metastore.types import Partition, Table, columns_of
@@ -83,7 +83,7 @@ class EventFiles:
             case r.AlterTable(relocated=True) if has_files(event.after) and not event.truncate:
                 yield _lookup(event, event.after)
             case r.AlterTable(may_cascade=True):
-                yield from (FileGroup(name, ()) for name in self._cascaded(event))
+                yield from self._cascaded(event)
             case r.AddPartition():
                 yield from (self._new(event, event.table_object, a.files, a.name, a.partition) for a in event.partitions)
             case r.AlterPartition(truncate=False):
@@ -111,15 +111,21 @@ class EventFiles:
     def _kept(self, files: tuple[FileRef, ...]) -> tuple[FileRef, ...]:
         return tuple(map(self._lister.as_kept, files)) if self._source.is_hive2 else files
 
-    def _cascaded(self, event: r.AlterTable) -> list[str]:
-        """Partitions that have the columns now that an event gave to their table; none where the table is gone by now."""
+    def _cascaded(self, event: r.AlterTable) -> list[FileGroup]:
+        """Partitions that have the columns now that an event gave to their table; none where the table is gone by now.
+
+        Where the metastore does not show them, what stands for the table: the load holds it.
+        """
         table = self._locations.find_table(event.names[-1], event.evid, event.after).table
         try:
             found = self._source.metastore.partitions(event.database, table) if table else ()
             having = [partition for partition in found if columns_of(partition) == columns_of(event.after)]
         except NotFound:
             return []  # gone this moment, by a later event
-        return sorted(by_name(event.after, having))
+        except MetastoreError as error:
+            _LOG.warning("the load holds the table: %s", error, extra=about(event.database, event.table, event.evid))
+            return [FileGroup("", (FileRef.unshown_table(event.after.sd.location or ""),))]
+        return [FileGroup(name, ()) for name in sorted(by_name(event.after, having))]
 
     def _listed(self, lookups: list[Lookup]) -> Iterator[FileGroup]:
         """The present content of the objects' directories; nothing for a dropped object: a later event drops it."""

@@ -24,6 +24,7 @@ from hive_replication.events import redumps
 from hive_replication.events.events_of_policy import LogEvent, refiltered, renamed_into
 from hive_replication.events.partition_filters import Entered
 from hive_replication.logs import about
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.materialized_views import is_definition
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.policy import PolicyScope
@@ -131,8 +132,12 @@ class JoinedTables:
     def _directory(self, evid: int, table: str) -> str:
         if self.dump is None or not self._settled(table, evid):
             return ""
-        if self.source.metastore.table(self.locations.database, table) is None and self._settled(table, evid):
-            return GONE
+        try:
+            if self.source.metastore.table(self.locations.database, table) is None and self._settled(table, evid):
+                return GONE
+        except MetastoreError as error:
+            _LOG.warning("the table cannot be dumped: %s", error, extra=about(self.locations.database, table, evid))
+            return ""
         directory = dumped_beside(self.source, self.locations.database, table, self.dump)
         if not directory or self._settled(table, evid):
             return directory

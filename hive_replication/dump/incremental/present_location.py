@@ -14,7 +14,7 @@ from hive_replication.events.events_of_policy import LogEvent, notifications, ro
 from hive_replication.events.files import FileRef
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.partition_filters import FilterOf
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import NotificationEvent, Table
@@ -173,7 +173,7 @@ class PresentLocations:
         for table in self._metastore.tables(self.database, names):
             name, partitions = table.tableName, sorted(filter(None, names[table.tableName]))
             there[name, ""] = table.sd.location, table.createTime
-            with suppress(NotFound):  # renamed or dropped just now
+            with suppress(MetastoreError):  # renamed or dropped just now, or not shown to the account
                 parts = by_name(table, self._metastore.partitions(self.database, name, partitions)) if partitions else {}
                 there |= {(name, partition): (part.sd.location, part.createTime) for partition, part in parts.items()}
         return all(

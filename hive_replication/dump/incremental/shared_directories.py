@@ -7,6 +7,7 @@ event of a partition whose files others read, too, is dumped with a dump of its 
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,8 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
-from hive_replication.metastore.faults import NotFound
+from hive_replication.logs import about
+from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_external, is_transactional
 from hive_replication.metastore.types import Partition, Table
@@ -28,6 +30,9 @@ from hive_replication.storage.boundary import qualified
 #: Partitions of a table beyond which nobody looks: all are read with each window that changes one of them, 1,000 in some 0.2 s.
 MOST_PARTITIONS = 20_000
 _SHOWN = 3
+_LOG = logging.getLogger(__name__)
+#: Stands for the names of partitions that the metastore does not show: the load holds the table, since none may be left out.
+_UNKNOWN = "perhaps another one (the metastore does not show them)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,11 @@ class _Readers:
 
     Args:
         places: directories and names of its partitions.
+        everywhere: names of those whose directories are not known.
     """
 
-    def __init__(self, places: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, places: Iterable[tuple[str, str]] = (), everywhere: Iterable[str] = ()) -> None:
+        self._everywhere = tuple(everywhere)
         self._names: defaultdict[str, list[str]] = defaultdict(list)
         for place, name in places:
             if place:
@@ -75,6 +82,7 @@ class _Readers:
 
     def of(self, place: str, *, takes: bool) -> Iterator[str]:
         """Names of the partitions at a directory or above it; where what lies there is taken, of those below it, too."""
+        yield from self._everywhere
         parts = place.split("/")
         for length in range(1, len(parts) + 1):
             yield from self._names.get("/".join(parts[:length]) + "/", ())
@@ -144,6 +152,9 @@ class SharedDirectories:
             found = by_name(table, metastore.partitions(database, name))
         except NotFound:
             return _Readers()  # gone this moment, by a later event
+        except MetastoreError as error:
+            _LOG.warning("nobody knows whether partitions share directories: %s", error, extra=about(database, name))
+            return _Readers(everywhere=[_UNKNOWN])
         return _Readers((_place(one.sd.location or "", table), partition) for partition, one in found.items())
 
 

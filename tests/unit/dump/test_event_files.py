@@ -13,16 +13,17 @@ from hive_replication.dump.format.record_types import FileGroup, Scope
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.dump.incremental.event_files import without_later_files
 from hive_replication.dump.incremental.present_location import PresentLocations
+from hive_replication.errors import MetastoreError
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import decode, notification
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
 from hive_replication.events.unpack import unpacked_size
-from hive_replication.metastore.types import NotificationEvent, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import FieldSchema, NotificationEvent, Partition, StorageDescriptor, Table
 from hive_replication.progress import Silent
 from tests import model
 from tests.messages import row
-from tests.moving import Draft, moving_source
+from tests.moving import Draft, Moving, moving_source
 
 FIRST, SECOND = (FileRef(f"hdfs://s/new/{name}", "", "", "") for name in "ab")
 
@@ -136,6 +137,24 @@ def test_files_in_sub_directories_of_what_is_new_come_beside_those_that_are_name
     (group,) = next(one.groups for one in draft.events if one.notification.evid == event.evid)
     assert {file.relative: file.checksum for file in group.files} == (named if counted == "1" else named | nested)
     assert (group.partition, group.listed) == (partition, False)
+
+
+def test_partitions_that_the_metastore_does_not_show_hold_their_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New columns may have come to them, and one such table ended the dump of each window."""
+
+    def refused(*_: object) -> None:
+        raise MetastoreError("get_partitions db.a: Permission denied")
+
+    source, draft = model.Source(), Draft()
+    source.act("create", 0, 0, 1)
+    source.act("alter", 0, 0, 0)
+    created, changed = source.events
+    assert isinstance(changed, r.AlterTable)
+    changed.after.sd.cols = [*(changed.before.sd.cols or ()), FieldSchema("new", "string")]
+    monkeypatch.setattr(Moving, "partitions", refused)
+    dump_events(moving_source(source, [], []), Scope("db"), created.evid, None, 0, draft, Silent())
+    (group,) = draft.events[0].groups
+    assert group == FileGroup("", (FileRef.unshown_table(f"{model.ROOT}/a"),))
 
 
 def of_spark(table: Table, place: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.format.record_types import DumpHeader, Scope
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import MetastoreError, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import NotificationEvent, Partition, Table
 from hive_replication.progress import Silent
@@ -118,6 +118,46 @@ def test_an_insert_leaves_what_stands_for_a_directory_that_could_not_be_listed(
         assert FileRef.unreadable_directory(denied[0]) in found
     else:
         assert draft.state() == source.past[source.evid]
+
+
+@pytest.mark.parametrize("call", ["table", "partition_names", "partitions"])
+def test_a_table_that_the_metastore_does_not_show_stops_no_other(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """A metastore that asks HDFS who may read a directory refused one table, and the database had no dump at all."""
+    source, shown = model.Source(), getattr(Moving, call)
+    for table in (0, 1):
+        for kind in ("create", "add many", "insert"):
+            source.act(kind, table, 0, 1)
+
+    def refused(moving: Moving, database: str, name: str, *more: object) -> object:
+        if name == "a":
+            raise MetastoreError("get_table db.a: Permission denied")
+        return shown(moving, database, name, *more)
+
+    monkeypatch.setattr(Moving, call, refused)
+    draft = Draft()
+    header = dump_objects(moving_source(source, [], []), Scope("db"), draft, Silent()).header
+    assert header.skipped == {"a": "the metastore does not show it: get_table db.a: Permission denied"}
+    assert draft.tables["a"].files == (FileRef.unshown_table(f"{model.ROOT}/a"),)
+    assert draft.parts["a"] == {}
+    draft.drop_table("a")
+    assert draft.state() == {"b": source.state()["b"]}
+    with pytest.raises(MetastoreError, match="Permission denied"):
+        dump_objects(moving_source(source, [], []), Scope("db", "a"), Draft(), Silent())
+
+
+@pytest.mark.parametrize("calls", range(9))
+def test_a_table_that_is_not_shown_and_dropped_during_the_dump_is_not_in_it(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    shown = Moving.table
+
+    def refused(moving: Moving, database: str, name: str) -> Table | None:
+        if shown(moving, database, name) is None:
+            return None
+        raise MetastoreError("get_table db.a: Permission denied")
+
+    monkeypatch.setattr(Moving, "table", refused)
+    header, draft = _dumped("drop", calls)
+    assert ("a" in header.skipped) == (header.to_evid == 1)
+    assert "a" not in draft.tables or header.to_evid == 1
 
 
 #: A partition is added while the table is read.

@@ -12,6 +12,7 @@ from hive_replication.dump.format.record_types import GONE, DumpResult, MadeWith
 from hive_replication.dump.incremental.newly_included_tables import JoinedTables
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.source import Source
+from hive_replication.errors import MetastoreError
 from hive_replication.events import event_records as r
 from hive_replication.events.partition_filters import Entered
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
@@ -37,6 +38,20 @@ def test_they_are_dumped_as_many_at_a_time_as_the_policy_says() -> None:
     source = Source(metastore, None, policy)  # type: ignore[arg-type]
     joined = JoinedTables(source, PresentLocations(metastore, "db", 5), MadeWith(there=("old",)), dump)  # type: ignore[arg-type]
     assert joined.dumped(5) == {"a": "dump of a", "b": "dump of b", "c": GONE}
+
+
+def test_one_that_the_metastore_does_not_show_is_held_and_others_are_dumped() -> None:
+    def found(_: str, name: str) -> Table:
+        if name == "b":
+            raise MetastoreError("get_table db.b: Permission denied")
+        return Table(name, "db")
+
+    names = lambda _: ["a", "b"]  # noqa: E731
+    metastore = SimpleNamespace(current_event_id=lambda: 7, events=lambda *_: [], table_names=names, table=found)
+    source = Source(metastore, None, POLICY)  # type: ignore[arg-type]
+    dump = lambda _, name: SimpleNamespace(directory=f"dump of {name}")  # noqa: E731
+    joined = JoinedTables(source, PresentLocations(metastore, "db", 5), MadeWith(there=()), dump)  # type: ignore[arg-type]
+    assert joined.dumped(5) == {"a": "dump of a", "b": ""}
 
 
 def joined_tables() -> JoinedTables:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from hive_replication.dump.incremental import present_location
 from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations, followed
+from hive_replication.errors import MetastoreError
 from hive_replication.events import event_records as r
 from hive_replication.metastore.types import FieldSchema, NotificationEvent, Partition, StorageDescriptor, Table
 from tests import model
@@ -33,6 +35,25 @@ def partition(evid: int, owner: str, old: str, new: str) -> r.AlterPartition:
 
 def dropped(evid: int, name: str) -> r.DropTable:
     return r.DropTable(evid, 0, "DROP_TABLE", "db", name, None)
+
+
+def test_a_partition_that_the_metastore_does_not_show_is_followed_to_the_end_of_a_long_log() -> None:
+    """Whether it is where it should lie, nobody knows before; it ended the dump."""
+
+    def refused(*_: object) -> None:
+        raise MetastoreError("get_partitions_by_names db.a: Permission denied")
+
+    read = list[tuple[int, int]]()
+    metastore = SimpleNamespace(
+        current_event_id=lambda: 25_000,
+        events=lambda after, until, *_, **__: iter(read.append((after, until)) or ()),
+        tables=lambda *_: [table("a")],
+        partitions=refused,
+    )
+    lookup = Lookup(f"{WAREHOUSE}/a/d=1", "a", "d=1", 5, created=7)
+    found = PresentLocations(metastore, "db", 4).find([lookup])  # type: ignore[arg-type]
+    assert found == {lookup: Location(f"{WAREHOUSE}/a/d=1", 0, "a", "d=1")}
+    assert read[-1][1] == 25_000
 
 
 def test_nothing_happened() -> None:

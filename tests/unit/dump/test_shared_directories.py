@@ -10,6 +10,7 @@ import pytest
 
 from hive_replication.dump.incremental.present_location import Location, Lookup
 from hive_replication.dump.incremental.shared_directories import SharedDirectories
+from hive_replication.errors import MetastoreError
 from hive_replication.events import event_records as r
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table, copy_of
 
@@ -94,6 +95,18 @@ def beside(there: str, here: str) -> str:
 def test_an_odd_location_of_one_partition_does_not_end_the_dump(odd: str) -> None:
     assert beside(odd, "hdfs://nn/d/p=1") == ""
     assert beside("hdfs://nn/d/p=0", odd) == ""
+
+
+def test_partitions_that_the_metastore_does_not_show_hold_their_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One such table ended the dump of each window."""
+
+    def refused(_: Log, __: str, ___: str) -> list[Partition]:
+        raise MetastoreError("get_partitions_by_names db.t: Permission denied")
+
+    monkeypatch.setattr(Log, "_partitions", refused)
+    external, managed = partition("1", "hdfs://nn/d/p=1"), partition("1", "hdfs://nn/d/p=1")
+    found = Log({"t": [external]}).beside(added(5, [external]), added(6, [managed], MANAGED))
+    assert found == ["perhaps another one (the metastore does not show them)", ""]
 
 
 @pytest.mark.parametrize("same", ["hdfs://nn/d/x", "hdfs://nn/d/x/", "/d/x", "HDFS://nn/d/x"])

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
 
+from hive_replication.dump.format.record_types import TableRecord
 from hive_replication.errors import MetastoreError, Unreachable
+from hive_replication.events.files import FileRef
 from hive_replication.load import newly_included_tables
 from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
 from hive_replication.policy import PolicyScope
+from hive_replication.storage.failures import account
+from tests import model
 from tests.bootstraps import SOURCE, Loading, header, loaded, loading, record, replica
+from tests.replica import MAPPING
 
 ICEBERG = "tables of storage handlers hold no files to replicate"
 REASON = f"the source table cannot be followed any more: {ICEBERG}"
@@ -72,6 +78,18 @@ def test_a_replica_that_left_and_was_made_anew_goes_as_any_other(recovery: str) 
     load = dump(recovery, ReplicaState(SOURCE, 50, scope=EVERY, left={"t": 30, "e": 20}), skipped={}, t=40)
     assert load.dropped == {"t"}
     assert "e" not in load.state.left
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_replica_is_held_whose_table_the_metastore_does_not_show(partitioned: bool) -> None:
+    """Its partitions, of which the dump has none, stay."""
+    shown = model.table_image("t", model.Tab(7, f"{model.ROOT}/t", partitioned=partitioned))
+    unshown = TableRecord(shown, (FileRef.unshown_table(f"{model.ROOT}/t"),))
+    load = loaded(ReplicaState(SOURCE, 50), header(60), [MAPPING.new_table(shown, 40), replica("e", 30)], [unshown, record("e")])
+    (held,) = load.held
+    assert (held.tables, held.refused, load.dropped, load.lanes["t"].operations) == (("t",), True, set(), ())
+    assert "the source's metastore did not show t to the account" in held.reason
+    assert f"-m user:{account()}:r-x {urlsplit(model.ROOT).path}/t)" in held.reason
 
 
 def test_a_bootstrap_that_goes_on_keeps_nothing_of_what_the_source_leaves_out() -> None:
