@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from hive_replication.acid.rows import Rows
 from hive_replication.dump.listing import Unsettled
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.state import object_id
@@ -32,8 +32,9 @@ _LOG = logging.getLogger(__name__)
 #: Differences of one table that are listed; further ones are counted.
 MOST_DIFFERENCES = 20
 
-#: Why one object cannot be compared while others can: who may read its files, where they lie, what is known of them.
-NOT_COMPARED = (Denied, Refused, NoChecksum, Unsettled)
+#: Why one object cannot be compared while others can: who may read its files, where they lie, what is known of them, or that a
+#: metastore does not show it, as where that asks HDFS who may read its directory.
+NOT_COMPARED = (Denied, Refused, NoChecksum, Unsettled, MetastoreError)
 
 SameContent = Callable[[FileRef, FileRef], bool]
 

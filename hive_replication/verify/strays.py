@@ -13,7 +13,7 @@ from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.live_locations import live_locations
 from hive_replication.load.replica.target import Target
 from hive_replication.load.retention.sweep import old_directories
-from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.types import Table
@@ -65,7 +65,7 @@ def _objects(source: Source, target: Target, database: str, name: str) -> Iterat
         if table.tableName not in ours:
             yield Stray("table", table.tableName, table.sd.location or "")
         elif is_partitioned(table) and not source.policy.metadata_only:
-            with suppress(NotFound):  # dropped meanwhile, on either side
+            with suppress(MetastoreError):  # dropped meanwhile on either side, or not shown: nobody knows
                 yield from _partitions(source, target, database, name, table)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,9 +114,16 @@ def last_failure(instance: dg.DagsterInstance, key: EvaluationKey) -> dg.AssetCh
 
 def last_execution(instance: dg.DagsterInstance, key: EvaluationKey, status: set[Status]) -> AssetCheckExecutionRecord | None:
     """The last execution of a check with one of these statuses."""
+    return next(iter(last_executions(instance, key, status, 1)), None)
+
+
+def last_executions(
+    instance: dg.DagsterInstance, key: EvaluationKey, status: set[Status], number: int
+) -> Sequence[AssetCheckExecutionRecord]:
+    """The last executions of a check with one of these statuses, the newest first."""
     partition = PartitionKeyFilter(key=key.partition) if key.partition else None
     history = instance.event_log_storage.get_asset_check_execution_history
-    return next(iter(history(key.check, limit=1, status=status, partition_filter=partition)), None)
+    return history(key.check, limit=number, status=status, partition_filter=partition)
 
 
 def states_of_partitions(

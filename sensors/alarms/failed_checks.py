@@ -1,6 +1,6 @@
 """Failed checks as alarms: each begins with an answer that the check failed, and ends with one that it passed.
 
-An answer that it could not decide does neither.
+An answer that it could not decide does neither, but for the last of several in a row, with which one begins.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from repl_assets.catalog.keys import (
     hive_name,
     partition_name,
 )
-from repl_assets.checks.findings import EvaluationKey, is_undecided, last_execution, states_of_partitions
+from repl_assets.checks.findings import EvaluationKey, is_undecided, last_execution, last_executions, states_of_partitions
 from repl_assets.dagster_private import AssetCheckExecutionRecord
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import asset_url
@@ -34,6 +34,8 @@ _MOST = 20  # checks of a database with alarms of their own; more get one alarm 
 _MOST_READ = 100  # answers of one check of tables that are partitions
 _REASON = 300  # characters
 _CHUNK = 5_000  # keys in one statement
+_UNDECIDED = 3  # answers in a row
+_MOST_UNDECIDED = 100  # checks of which the answers before the last one are read
 #: What they say is told by alarms of their own: of lag, outages and held tables. Or they say which alarms are open.
 _ELSEWHERE = frozenset({UP_TO_DATE, NOTHING_HELD, NOT_HELD, NO_ALARMS})
 
@@ -71,12 +73,28 @@ def _of_partitions(
             yield key, record
 
 
-def failures(found: Answers) -> Iterator[Alarm]:
-    """The alarms of checks that failed; one that could not decide is none."""
+def undecided(instance: dg.DagsterInstance, found: Answers) -> set[EvaluationKey]:
+    """The checks whose last three answers are that they could not decide: whether source and target are equal, nobody knows."""
+    last = (key for key, one in found.items() if one.evaluation and one.status == Status.FAILED and is_undecided(one.evaluation))
+    return {key for key in islice(last, _MOST_UNDECIDED) if _stays_undecided(instance, key)}
+
+
+def _stays_undecided(instance: dg.DagsterInstance, key: EvaluationKey) -> bool:
+    evaluations = [one.evaluation for one in last_executions(instance, key, {Status.SUCCEEDED, Status.FAILED}, _UNDECIDED)]
+    return len(evaluations) == _UNDECIDED and all(one is not None and is_undecided(one) for one in evaluations)
+
+
+def failures(found: Answers, lasting: Collection[EvaluationKey] = ()) -> Iterator[Alarm]:
+    """The alarms of checks that failed; one that could not decide is none.
+
+    Args:
+        found: the last answers.
+        lasting: checks that could not decide for long (:func:`undecided`), which are alarms, too.
+    """
     failed: defaultdict[str, list[Alarm]] = defaultdict(list)
     for key, record in found.items():
         evaluation = record.evaluation
-        if record.status == Status.FAILED and evaluation and not is_undecided(evaluation):
+        if record.status == Status.FAILED and evaluation and (key in lasting or not is_undecided(evaluation)):
             failed[database_of(key.check.asset_key)].append(_alarm(key, evaluation))
     for database, alarms in failed.items():
         if len(alarms) <= _MOST:
@@ -107,7 +125,13 @@ def _alarm(key: EvaluationKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:
         advice = (
             "look at the list in the check: what waits to be dropped or is being loaded goes by itself; delete the rest by hand"
         )
-    title = f"the check {check.name} of {what} failed{f': {why}' if why else ''}"
+    failed = "failed"
+    if is_undecided(evaluation):
+        failed, advice = (
+            f"could not decide {_UNDECIDED} times in a row",
+            "see to the reason: the check is answered again after it",
+        )
+    title = f"the check {check.name} of {what} {failed}{f': {why}' if why else ''}"
     path = f"{asset_url(check.asset_key)}?view=checks&checkDetail={check.name}"
     return Alarm("failed check", _about(key), title, advice, path, database_of(check.asset_key))
 

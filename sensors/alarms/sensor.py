@@ -24,6 +24,7 @@ from hive_replication.logs import printable
 from hive_replication.policy import Policy
 from hive_replication.units import count, duration, when
 from repl_assets.catalog.keys import Names
+from repl_assets.checks.findings import EvaluationKey
 from repl_assets.checks.no_alarms import OpenAlarm, answer
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
@@ -41,7 +42,7 @@ from sensors.alarms.alarm import (
     without_closed,
 )
 from sensors.alarms.dropped_tables import DroppedTables
-from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
+from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered, undecided
 from sensors.alarms.failed_runs import Outcome, alarm_after, mended, of_no_database, outcomes, to_repair, with_held
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
 from sensors.connections import connect_for_tick, require_dump_root
@@ -132,7 +133,8 @@ def tick(
     cursor = _last(context, names)
     alarms, runs = _runs(context.instance, names, cursor, now)
     alarms = updated(alarms, {}, of_no_database(alarms, policy), now)
-    alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), cursor.gone, now)
+    found = answers(context.instance, watched.checks, watched.of_partitions)
+    alarms = _with_checks(alarms, found, undecided(context.instance, found), cursor.gone, now)
     alarms = _with_problem(alarms, names.policy, watched.problem, now)
     cursor = replace(cursor, alarms=alarms, finished=runs, time=now)
     cursor = replace(cursor, alarms=_notify(context, names, cursor, receivers))
@@ -168,12 +170,14 @@ def _outcome(alarms: dict[str, Open], outcome: Outcome, now: float) -> dict[str,
     return updated(alarms, {key: left} if left else {}, [key], now)
 
 
-def _with_checks(alarms: dict[str, Open], found: Answers, gone: Collection[str], now: float) -> dict[str, Open]:
-    """Adds checks that fail; one that is being answered, or could not decide, stays as it was.
+def _with_checks(
+    alarms: dict[str, Open], found: Answers, lasting: Collection[EvaluationKey], gone: Collection[str], now: float
+) -> dict[str, Open]:
+    """Adds checks that fail, or could not decide for long; one that is being answered, or could not decide, stays as it was.
 
     Nothing answers again for a database that is gone, and Dagster keeps the answers.
     """
-    present = {alarm.key: alarm for alarm in failures(found) if alarm.database not in gone}
+    present = {alarm.key: alarm for alarm in failures(found, lasting) if alarm.database not in gone}
     known = {key for key, one in alarms.items() if one.alarm.kind == "failed check"}
     return updated(alarms, present, known - unanswered(found), now)
 

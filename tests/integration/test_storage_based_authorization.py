@@ -11,7 +11,9 @@ from hive_replication.errors import MetastoreError, Refused
 from hive_replication.load.layout.live_locations import live_locations
 from hive_replication.load.retention.sweep import sweep
 from hive_replication.metastore.types import copy_of
+from hive_replication.operate import repair
 from hive_replication.storage import paths
+from hive_replication.verify.witness import witness
 from resources.embedded.cluster import Cluster
 from resources.embedded.policy import policy
 from tests.account import Account, acting, held
@@ -68,6 +70,22 @@ def test_an_account_replicates_once_the_source_is_marked(root: Connection, uniqu
     account.origin.create("new", "1")
     assert account.replicate().held == ()
     assert account.unequal() == {}
+
+    for table in ("one", "parts"):
+        with account.without(account.source, account.of_source(table), 0o700):
+            account.origin.insert("two", "3\n")
+            account.origin.insert(table, "4\n", "1" if table == "parts" else "")
+            assert held(account.replicate()).keys() == {table}
+            assert account.unequal().keys() == {table}
+            with acting():
+                found = witness(account.connection.source, account.connection.target, account.database)
+                repaired = repair(account.connection, account.database).repaired
+            assert {one.table for one in found.wrong} == {table}
+            assert repaired is not None
+            assert held(repaired).keys() == {table}
+            assert f"the source's metastore did not show {table} to the account" in held(repaired)[table]
+        assert account.repair(table) == ()
+        assert account.unequal() == {}
 
     with account.without(account.target, account.of_target("one"), 0o500):
         account.origin.insert("one", "3\n")

@@ -17,7 +17,7 @@ from typing import TypeVar
 from hive_replication.dump.functions import unread_record
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE
-from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.errors import MetastoreError, MissingEvents, ReplicationError
 from hive_replication.events.event_records import function_name, is_function
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.state import has_left, replica_state
@@ -150,6 +150,14 @@ class Look:
                 yield difference_of(function_name(pair.name), "", text, (created[0], created[1]))
 
     def _table(self, name: str, source: Table | None, target: Table | None, part: _Part) -> _Found:
+        """What was found of a table; that it cannot be compared, where a metastore does not show all of it."""
+        try:
+            return self._compared(name, source, target, part)
+        except MetastoreError as error:
+            created = tuple(one and (one.createTime or 0) for one in (source, target))
+            return _Found([difference_of(name, "", f"it cannot be compared: {error}", (created[0], created[1]))])
+
+    def _compared(self, name: str, source: Table | None, target: Table | None, part: _Part) -> _Found:
         if source is None and target is not None and has_left(target):
             target = None
         counts = Counts((int(source is not None), int(target is not None)))
@@ -177,6 +185,8 @@ class Look:
         table = tables[0].tableName
         if part.only is not None:
             some = {one for one in part.only if one}
+            for side in (self._target, self._source) if "" in part.only else ():
+                side.partition_names(table)  # which a metastore may not show, still
             return self._described(tables, some, dict.fromkeys(some, EVERY), part)
         there, here = self._target.partition_names(table), self._source.partition_names(table)
         common = chosen(sorted(here & there), describe, self._chance)

@@ -803,6 +803,25 @@ def test_a_check_that_cannot_decide_ends_no_alarm(web: WebServer, watch: Watch) 
     assert {state for state, *_ in notified(web)} == {"ends"}
 
 
+def test_a_check_that_cannot_decide_three_times_in_a_row_is_an_alarm(web: WebServer, watch: Watch) -> None:
+    """Nobody heard that a database was compared no more, for as long as it lasted."""
+    same = dg.AssetCheckKey(NAMES.database("sales", "load"), "same_objects")
+    rows = dg.AssetCheckKey(NAMES.tables("sales"), "row_counts")
+    watch.checks, watch.of_partitions = [same], [rows]
+    for passed in (True, False, False):
+        watch.answer(same, passed=passed, why="get_database refused", warn=True)
+        watch.answer(rows, "orders", passed=passed, why="Spark cannot read it", warn=True)
+    assert watch.tick(WELL) == "no alarms"
+    watch.answer(same, passed=False, why="get_database refused", warn=True)
+    watch.answer(rows, "orders", passed=False, why="Spark cannot read it", warn=True)
+    assert watch.tick(WELL).startswith("2 alarms: failed check")
+    titles = {one["title"] for one in web.take()["/hook"]["alarms"]}
+    assert "the check same_objects of sales could not decide 3 times in a row: get_database refused" in titles
+    watch.answer(same, passed=True)
+    watch.answer(rows, "orders", passed=True)
+    assert watch.tick(WELL) == "no alarms"
+
+
 def test_many_failed_checks_of_a_database_are_one_alarm(web: WebServer, watch: Watch) -> None:
     watch.checks = [dg.AssetCheckKey(NAMES.table("sales", f"t{number}", "load"), "schema_equal") for number in range(21)]
     for check in watch.checks:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hive_replication.errors import MetastoreError
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
@@ -18,7 +19,9 @@ from tests.lags import POLICY
 
 
 class Metastore:
-    """Partitioned tables a and b, of which a is dropped when its partitions are asked for."""
+    """Partitioned tables a and b, of which a is dropped, or not shown, when its partitions are asked for."""
+
+    error = MetastoreError()
 
     def __init__(self, location: str, days: Iterable[str], dropped: str = "") -> None:
         self._location, self._days, self._dropped = location, list(days), dropped
@@ -38,15 +41,19 @@ class Metastore:
 
     def partition_names(self, _: str, table: str) -> list[str]:
         if table == self._dropped:
-            raise NotFound(f"get_partition_names sales.{table}: table not found")
+            raise self.error
         return [f"ds={day}" for day in self._days]
 
     def partitions(self, _: str, table: str, names: Iterable[str] = ()) -> list[Partition]:
         return [Partition(values=[name.partition("=")[2]], sd=StorageDescriptor()) for name in names]
 
 
+@pytest.mark.parametrize("error", [NotFound("table not found"), MetastoreError("Permission denied")])
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_a_table_that_is_dropped_meanwhile_stops_no_other(side: str, tmp_path: Path) -> None:
+def test_a_table_that_is_dropped_meanwhile_or_not_shown_stops_no_other(
+    side: str, error: MetastoreError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Metastore, "error", error)
     storage = Storage((Root(uri=tmp_path.as_uri()),))
     dropped = {side: "a"}
     source: Any = SimpleNamespace(policy=POLICY, metastore=Metastore("", "1", dropped.get("source", "")))

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.errors import Refused
+from hive_replication.errors import MetastoreError, Refused
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import (
     Database,
@@ -141,6 +141,32 @@ def test_a_partition_that_cannot_be_listed_hides_no_difference_of_another(
     monkeypatch.setattr(Seen, "many", closed)
     monkeypatch.setattr(Seen, "files", lambda seen, thing: closed(seen, [thing])[0])  # type: ignore[index]
     assert {one.partition for one in described(*sides).differences} == {"d=3", "d=5"}
+
+
+def test_a_table_that_a_metastore_does_not_show_is_a_difference_of_its_own(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its database was compared no more."""
+
+    def refused(_: Side, __: str, name: str) -> list[str]:
+        if name == "closed":
+            raise MetastoreError("get_partition_names sales.closed: Permission denied")
+        return NAMES
+
+    def tables(side: Side, _: str, names: Iterable[str]) -> list[Table]:
+        return [Table(**{**vars(side.table), "tableName": name}) for name in names]
+
+    monkeypatch.setattr(Side, "table_names", lambda *_: ["closed", "t"])
+    monkeypatch.setattr(Side, "tables", tables, raising=False)
+    monkeypatch.setattr(Side, "partition_names", refused, raising=False)
+    look = looking(*sides)
+    look._threads = SimpleNamespace(map=map)
+    found = look.at(None, ())
+    (wrong,) = found.wrong
+    assert (wrong.table, wrong.partition) == ("closed", "")
+    assert wrong.text == "it cannot be compared: get_partition_names sales.closed: Permission denied"
+    assert found.counts.described == len(NAMES)
+    assert look.at({"closed": [""]}, ()).wrong == [wrong], "a further look, by which it is confirmed, has not met it"
 
 
 def function(side: Side, name: str, kind: str, *resources: str) -> Function:
