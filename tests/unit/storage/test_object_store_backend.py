@@ -154,6 +154,21 @@ def test_a_rename_says_so_where_the_store_stays_busy(
     assert sorted(files.objects) == left
 
 
+@pytest.mark.parametrize(("times", "error"), [(1, AlreadyExists), (100, Unreachable)])
+def test_a_name_is_not_free_because_the_store_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, times: int, error: type[Exception]
+) -> None:
+    """What another process had there was overwritten: fsspec's own ``exists`` says no whatever it met."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    storage = bucket_storage(monkeypatch)
+    files, _ = busy(monkeypatch, storage, "info", "bucket/b", times=times)
+    before = {"bucket/a": (b"1", 0.0), "bucket/b": (b"2", 0.0)}
+    files.objects |= before
+    with pytest.raises(error):
+        storage.rename("memory://bucket/a", "memory://bucket/b")
+    assert files.objects == before
+
+
 def test_a_copy_whose_answer_is_lost_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = bucket_storage(monkeypatch)
     files = objects(storage)
