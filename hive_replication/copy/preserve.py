@@ -100,8 +100,8 @@ class Preserve:
         if "xattr" not in self.what or _XATTR in self.refused:
             return
         try:
-            values = source.about_webhdfs(origin, read_xattrs)
-            done = values is not None and storage.about_webhdfs(uri, lambda web, path: set_xattrs(web, path, values))
+            values = source.about_webhdfs(origin, read_xattrs, again=True)
+            done = values is not None and storage.about_webhdfs(uri, lambda web, path: set_xattrs(web, path, values), again=True)
             why = "" if done else "they are read and set over WebHDFS: set webhdfs of both sides' storage roots in the policy"
         except PermissionError as error:
             why = error.strerror

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.logs import reason
 from hive_replication.storage import Storage, paths
 from hive_replication.storage.hdfs_facts import zone_of, zones_in
@@ -48,6 +48,9 @@ def cm_roots(storage: Storage, setting: Callable[[str, str], str], cm_root: str,
         setting: reads settings of the source's metastore.
         cm_root: ``hive.repl.cmrootdir``.
         directories: URIs of the database's own.
+
+    Raises:
+        Unreachable: no NameNode answers.
     """
     own = _zones(storage, cm_root, zone_of)
     hidden = in_zones(setting)
@@ -62,13 +65,19 @@ def in_zones(setting: Callable[[str, str], str]) -> str:
 
 
 def _zones(storage: Storage, uri: str, ask: Callable[[WebHdfs, str], tuple[str, ...]]) -> tuple[str, ...]:
-    """URIs without a slash at the end; none where it cannot be told."""
+    """URIs without a slash at the end; none where it cannot be told.
+
+    Raises:
+        Unreachable: no NameNode answers.
+    """
     try:
         uri = paths.normalise(uri)
         store = uri.removesuffix(paths.split(uri)[2])
-        return tuple(f"{store}{zone}".rstrip("/") for zone in storage.about_webhdfs(uri, ask) or ())
+        return tuple(f"{store}{zone}".rstrip("/") for zone in storage.about_webhdfs(uri, ask, again=True) or ())
     except FileNotFoundError:
         return ()
+    except Unreachable:  # a dump that names another cmroot than Hive's is worse than none now
+        raise
     except (ReplicationError, OSError) as error:
         _LOG.info("whether %s lies in an encryption zone is not told: %s", uri, reason(error))
         return ()

@@ -11,9 +11,12 @@ from tenacity import RetryCallState, stop_after_attempt, wait_random_exponential
 from hive_replication.logs import repeats
 from hive_replication.policy import Root
 from hive_replication.retries import with_retries
+from hive_replication.storage import webhdfs_answers
 from hive_replication.storage.backend import Backend
 from hive_replication.storage.client_errors import Busy
 from hive_replication.storage.failures import is_down, is_transient, is_unanswered
+from hive_replication.storage.hdfs_backend import HdfsBackend
+from hive_replication.storage.webhdfs import WebHdfs
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 4
@@ -68,6 +71,23 @@ def once_served(call: Callable[[str], T], name: str) -> T:
         wait=wait_random_exponential(0.2, max=5),
         before_sleep=repeats(_LOG, "a call about %s", name),
     )
+
+
+def about_webhdfs(call: Callable[[WebHdfs, str], T], store: Backend, path: str) -> T | None:
+    """A call over WebHDFS, which may be repeated where no NameNode answers; None, where nothing is called, from a store without.
+
+    Args:
+        call: gets the store's WebHDFS and the path.
+        store: any.
+        path: on the store.
+    """
+    web = store.webhdfs if isinstance(store, HdfsBackend) else None
+    if web is None:
+        return None
+    try:
+        return call(web, path)
+    except webhdfs_answers.Busy as error:
+        raise Busy(str(error)) from error
 
 
 def moving(source: str, directory: str) -> Callable[[Backend, str], None]:

@@ -26,7 +26,7 @@ from hive_replication.storage.failures import translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
 from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
-from hive_replication.storage.repeats import moving, repeated
+from hive_replication.storage.repeats import about_webhdfs, moving, repeated
 from hive_replication.storage.storage_roots import StorageRoots
 from hive_replication.storage.webhdfs import WebHdfs
 
@@ -264,16 +264,17 @@ class Storage:
         """Room on the store of a path; None where it does not tell (HDFS without a WebHDFS address, object stores)."""
         return self._call(uri, lambda store, path: store.space(path))
 
-    def about_webhdfs(self, uri: str, call: Callable[[WebHdfs, str], T]) -> T | None:
-        """A call about what only some users need; None from stores without WebHDFS, where nothing is called. Not repeated.
+    def about_webhdfs(self, uri: str, call: Callable[[WebHdfs, str], T], *, again: bool = False) -> T | None:
+        """A call about what only some users need; None from stores without WebHDFS. Repeated as others are only if ``again``.
 
         Raises:
             ReplicationError: it does not answer as it should; OSErrors likewise.
         """
+        if again:
+            return self._call(uri, partial(about_webhdfs, call))
         _, path, root = self._roots.of(uri)
         with translated(uri, root.uri):
-            store = self._backend(uri, root)
-            return call(store.webhdfs, path) if isinstance(store, HdfsBackend) and store.webhdfs else None
+            return about_webhdfs(call, self._backend(uri, root), path)
 
     def _unfinished(self, uri: str) -> str:
         return f"{paths.parent(uri)}/.{paths.name(uri)}.{secrets.token_hex(8)}.new"

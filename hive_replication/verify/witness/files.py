@@ -105,7 +105,7 @@ def content_checksums(source: Storage, target: Storage, ours: FileStatus, theirs
 
 def _encrypted(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> bool:
     """Whether one of the files lies in an encryption zone, where HDFS's checksums are of what it encrypted."""
-    return any(storage.about_webhdfs(one.uri, is_encrypted) for storage, one in ((source, ours), (target, theirs)))
+    return any(storage.about_webhdfs(one.uri, is_encrypted, again=True) for storage, one in ((source, ours), (target, theirs)))
 
 
 def _checksum(storage: Storage, uri: str) -> FileChecksum | None:

@@ -138,7 +138,7 @@ class _Web:
     def __init__(self, answer: Mapping[str, str] | Exception | None) -> None:
         self.answer, self.asked = answer, 0
 
-    def about_webhdfs(self, *_: object) -> object:
+    def about_webhdfs(self, *_: object, **__: object) -> object:
         self.asked += 1
         if isinstance(self.answer, Exception):
             raise self.answer

@@ -36,7 +36,7 @@ class _Metastore:
 class _AllEncrypted:
     """A store of which each database's directory, and the cmroot, begins a zone."""
 
-    def about_webhdfs(self, uri: str, _: object) -> tuple[str, ...]:
+    def about_webhdfs(self, uri: str, _: object, **__: object) -> tuple[str, ...]:
         return (uri.removeprefix("hdfs://src:8020"),)
 
 

@@ -14,11 +14,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import urllib3
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.policy import Root
 from hive_replication.storage import Late, NoChecksum, Storage
 from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum
+from hive_replication.storage.hdfs_facts import is_encrypted
 from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
 
@@ -157,6 +158,21 @@ def test_what_hadoop_says_of_a_file_is_told_from_what_others_answer(
 def test_trouble_passes(serve: Callable[..., Server]) -> None:
     server = serve(bad(500, "RuntimeException"), GOOD)
     assert WebHdfs(server.address).checksum("/x").value == "ab" * 28
+
+
+@pytest.mark.parametrize("trouble", [bad(403, "StandbyException"), CLOSED])
+def test_what_the_namenode_tells_of_a_path_is_asked_again(
+    serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, trouble: Answer
+) -> None:
+    """The zones of a database, and extended attributes, were not, while all other calls waited for the end of a failover."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    server = serve(trouble, trouble, (200, {"FileStatus": {"encBit": True}}))
+    storage = Storage((Root(uri="hdfs://nn:8020/", webhdfs=server.address),))
+    assert storage.about_webhdfs("hdfs://nn:8020/w/t", is_encrypted, again=True)
+    server.answers = [bad(403, "StandbyException")]
+    with pytest.raises(Unreachable, match="StandbyException"):
+        storage.about_webhdfs("hdfs://nn:8020/w/t", is_encrypted)
+    assert len(server.asked) == 4
 
 
 def test_the_datanode_that_answered_is_asked_at_once_the_next_time(serve: Callable[..., Server]) -> None:
