@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.policy import Preserved
-from hive_replication.storage import FileStatus, Storage
+from hive_replication.storage import FileStatus, Storage, paths
 from hive_replication.storage.access import Access
 from hive_replication.storage.hdfs_xattrs import read_xattrs, set_xattrs
+from hive_replication.storage.webhdfs_answers import Answered, Failing
 
 _XATTR = ":xattr"
 
@@ -105,10 +105,8 @@ class Preserve:
             why = "" if done else "they are read and set over WebHDFS: set webhdfs of both sides' storage roots in the policy"
         except PermissionError as error:
             why = error.strerror
-        except Unreachable:
-            raise
-        except ReplicationError as error:
-            if "xattr" not in str(error).lower():
+        except Answered as error:
+            if isinstance(error, Failing) or not _tells_of_xattrs(str(error), origin, uri):
                 raise
             why = str(error)  # one of the sides has none, or not so many
         if why:
@@ -147,6 +145,13 @@ class Preserve:
 
     def _keeps(self, what: Preserved, name: str) -> bool:
         return what in self.what and f":{what} {name}".strip() not in self.refused
+
+
+def _tells_of_xattrs(text: str, *uris: str) -> bool:
+    """Whether a message of HDFS is about extended attributes, whatever the names of paths; those of tables are in lower case."""
+    for uri in uris:
+        text = text.replace(paths.split(uri)[2], "")
+    return "XAttr" in text or "XATTR" in text
 
 
 @dataclass(frozen=True, slots=True)

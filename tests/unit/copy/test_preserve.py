@@ -15,6 +15,7 @@ from hive_replication.copy.preserve import Place, Preserve
 from hive_replication.errors import ReplicationError
 from hive_replication.storage import Storage
 from hive_replication.storage.access import Access, AclEntry
+from hive_replication.storage.webhdfs_answers import Answered, error_of
 from tests.guarded_files import ROOT, WIDE, GuardedFiles
 
 
@@ -149,7 +150,7 @@ class _Web:
     ("source", "target", "why"),
     [
         ({"user.a": "0x31"}, PermissionError(errno.EACCES, "etl may not write", "/f"), "etl may not write"),
-        (ReplicationError("Support for XAttrs is off (dfs.namenode.xattrs.enabled)"), None, "dfs.namenode.xattrs.enabled"),
+        (Answered("Support for XAttrs is off (dfs.namenode.xattrs.enabled)"), None, "dfs.namenode.xattrs.enabled"),
         (None, None, "set webhdfs of both sides' storage roots"),
     ],
 )
@@ -161,8 +162,18 @@ def test_extended_attributes_that_cannot_be_kept_are_asked_for_once(source: Any,
     assert why in preserve.refused[":xattr"]
 
 
-def test_extended_attributes_are_not_given_up_by_an_outage() -> None:
-    preserve, source = Preserve.of(["mode", "xattr"]), cast("Storage", _Web(ReplicationError("no answer")))
-    with pytest.raises(ReplicationError, match="no answer"):
-        preserve.give_xattrs(source, "hdfs://s/f", source, "hdfs://t/f")
+@pytest.mark.parametrize(
+    ("path", "status", "answer"),
+    [
+        ("/w/t/f", 503, "no answer"),
+        ("/w/xattr_log/f", 503, "no answer"),
+        ("/w/xattr_log/f", 500, '{"RemoteException": {"message": "no answer: GETXATTRS timed out"}}'),
+        ("/w/xattr_log/XAttr=1", 403, '{"RemoteException": {"message": "no answer about /w/xattr_log/XAttr=1 of /w/xattr_log"}}'),
+    ],
+)
+def test_extended_attributes_are_not_given_up_by_an_outage(path: str, status: int, answer: str) -> None:
+    """A table of such a name gave them up for all that followed: it was looked for in the whole message."""
+    preserve, source = Preserve.of(["mode", "xattr"]), cast("Storage", _Web(error_of(path, status, answer)))
+    with pytest.raises((ReplicationError, OSError), match="no answer"):
+        preserve.give_xattrs(source, f"hdfs://s{path}", source, "hdfs://t/f")
     assert preserve.refused == {}
