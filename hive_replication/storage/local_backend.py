@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +41,34 @@ class LocalBackend(FsspecBackend):
         # Python has bytes of names that are no UTF-8 as surrogates (os.fsdecode), which nothing can write or send.
         return super()._status(info | {"name": paths.as_text(info["name"])})
 
+    def ls(self, path: str) -> list[FileStatus]:
+        """What a directory holds, one level."""
+        return [self._status(info) for info in self._infos(self._key(path))]
+
     def walk(self, path: str, *, hidden: bool) -> list[FileStatus]:
-        """All files below a directory. fsspec's own walk leaves out, without a word, what it may not read."""
+        """All files below a directory. fsspec's own walk leaves out, without a word, what it may not read.
+
+        A link to a directory is followed, as by Hive, but not to one that it lies in.
+        """
         found: list[FileStatus] = []
-        pending = [self._key(path)]
+        top = self._key(path)
+        pending: list[tuple[str, tuple[str, ...]]] = [(top, (os.path.realpath(top),))]
         while pending:
-            for info in self._files.ls(pending.pop(), detail=True):
+            directory, above = pending.pop()
+            for info in self._infos(directory):
+                name = info["name"]
                 if info["type"] != "directory":
                     found.append(self._status(info))
-                elif hidden or not paths.is_hidden(Path(info["name"]).name):
-                    pending.append(info["name"])
+                elif (hidden or not paths.is_hidden(Path(name).name)) and (real := os.path.realpath(name)) not in above:
+                    pending.append((name, (*above, real)))
         return found
+
+    def _infos(self, directory: str) -> Iterator[dict[str, Any]]:
+        """What is in a directory; of links what they lead to, if that can be told: else whoever reads them learns why not."""
+        for info in self._files.ls(directory, detail=True):
+            with suppress(Refused, OSError):
+                info |= self._files.info(self._key(info["name"])) if info["islink"] else {}
+            yield info
 
     def space(self, path: str) -> Space | None:
         """Of the file system that the path lies, or would lie, on."""

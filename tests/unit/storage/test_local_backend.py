@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hive_replication.dump.listing import Lister
-from hive_replication.errors import Refused
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
 from hive_replication.storage import Denied, Storage
@@ -29,6 +29,41 @@ def test_names_of_local_files_that_are_no_utf8(tmp_path: Path) -> None:
     assert FileRef.decode(found[0].encode()) == found[0]
     with pytest.raises(Refused, match="NUL character"):
         storage.read(odd)
+
+
+def test_a_link_to_a_local_directory_is_one(tmp_path: Path) -> None:
+    """It was listed as a file, which no copy found: its table was held as long as the link was there."""
+    table, outside = tmp_path / "root" / "t", tmp_path / "outside"
+    for directory in (table / "ds=1", table.parent / "other", outside):
+        directory.mkdir(parents=True)
+        (directory / "f").write_text("123")
+    (table / "ds=2").symlink_to(table.parent / "other")
+    (table / "ds=3").symlink_to(table / "ds=1")
+    (table / "g").symlink_to(table / "ds=1" / "f")
+    (table / ".hidden").symlink_to(table.parent / "other")
+    for ring in (table / "again", table / "ds=1" / "up", table.parent / "other" / "ring"):
+        ring.symlink_to(table)
+    storage, uri = Storage((Root(uri=table.parent.as_uri()),)), table.as_uri()
+    found = storage.named_files(uri)
+    assert list(found) == ["ds=1/f", "ds=2/f", "ds=3/f", "g"]
+    assert {one.size for one in found.values()} == {3}
+    assert [storage.status(one.uri) for one in found.values()] == list(found.values())
+    assert {one.uri.rpartition("/")[2]: one.is_dir for one in storage.ls(uri)} == {
+        **dict.fromkeys((".hidden", "again", "ds=1", "ds=2", "ds=3"), True),
+        "g": False,
+    }
+
+
+@pytest.mark.parametrize("leads_to", ["outside", "root/t/missing", "root/t/link"])
+def test_a_link_that_cannot_be_followed_stays_a_file_that_cannot_be_read(tmp_path: Path, leads_to: str) -> None:
+    """The table is held for it: the listing of one table must not end a dump."""
+    (tmp_path / "root" / "t").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "root" / "t" / "link").symlink_to(tmp_path / leads_to)
+    storage, uri = Storage((Root(uri=f"file://{tmp_path}/root"),)), f"file://{tmp_path}/root/t"
+    assert [(one.uri, one.is_dir) for one in storage.files(uri)] == [(f"{uri}/link", False)]
+    with pytest.raises((ReplicationError, FileNotFoundError)):
+        storage.read(f"{uri}/link")
 
 
 def test_a_local_directory_that_may_not_be_read_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
