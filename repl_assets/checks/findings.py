@@ -171,6 +171,37 @@ def failed_tables(
     return [keys[key] for key, record in latest.items() if record.status == Status.FAILED]
 
 
+def last_answers(
+    instance: dg.DagsterInstance, names: Names, database: str, check: str, tables: Sequence[str]
+) -> dict[str, dg.AssetCheckEvaluation]:
+    """The last answers of a check by table, of tables that were not materialized since: Dagster shows an older one as none."""
+    storage = instance.event_log_storage
+    if not tables:
+        return {}
+    if database in names.overflow:
+        infos = storage.get_asset_check_partition_info([dg.AssetCheckKey(names.tables(database), check)])
+        shown = {
+            one.partition_key for one in infos if (one.latest_materialization_storage_id or 0) < one.latest_check_event_storage_id
+        }
+        keys = {table: EvaluationKey.of(names, database, table, check) for table in tables}
+        latest = {table: last_execution(instance, key, set(Status)) for table, key in keys.items() if key.partition in shown}
+    else:
+        checks = {table: EvaluationKey.of(names, database, table, check).check for table in tables}
+        found, old = storage.get_latest_asset_check_execution_by_key([*checks.values()]), outdated(instance, [*checks.values()])
+        latest = {table: found.get(key) for table, key in checks.items() if key not in old}
+    return {table: record.evaluation for table, record in latest.items() if record and record.evaluation}
+
+
+def outdated(instance: dg.DagsterInstance, checks: Sequence[dg.AssetCheckKey]) -> set[dg.AssetCheckKey]:
+    """The checks whose assets were materialized after the last answer."""
+    answered = instance.event_log_storage.get_latest_asset_check_execution_by_key(checks)
+    records = instance.get_asset_records([check.asset_key for check in checks])
+    made = {one.asset_entry.asset_key: one.asset_entry.last_materialization for one in records}
+    # The event's time: databases may keep that of the record in whole seconds.
+    times = {check: record.event.timestamp if record.event else record.create_timestamp for check, record in answered.items()}
+    return {check for check, time in times.items() if (latest := made.get(check.asset_key)) and latest.timestamp > time}
+
+
 def with_failed(chosen: Partitions, failed: dg.AssetCheckEvaluation | None) -> Partitions:
     """What to check after a repair of ``chosen``: these partitions and those that failed last; None for the whole table.
 

@@ -17,6 +17,7 @@ from hive_replication.units import when
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import NO_ALARMS, Names
 from repl_assets.catalog.specs import Specs
+from repl_assets.checks.findings import outdated
 from repl_assets.recording.metadata import markdown_table
 
 
@@ -72,20 +73,11 @@ def answer(instance: dg.DagsterInstance, names: Names, databases: Sequence[str],
     if before != alarms:
         instance.daemon_cursor_storage.set_cursor_values({_key(names): _ALARMS.dump_json(alarms).decode()})
     keys = {database: names.database(database, "load") for database in databases}
-    outdated = _outdated(instance, list(keys.values()))
+    old = outdated(instance, [dg.AssetCheckKey(key, NO_ALARMS) for key in keys.values()])
     for database, key in keys.items():
-        if before is None or _of(before, database) != _of(alarms, database) or key in outdated:
+        if before is None or _of(before, database) != _of(alarms, database) or dg.AssetCheckKey(key, NO_ALARMS) in old:
             event = dg.AssetCheckEvaluation(asset_key=key, check_name=NO_ALARMS, **_fields(alarms, database))
             instance.report_runless_asset_event(event)
-
-
-def _outdated(instance: dg.DagsterInstance, keys: Sequence[dg.AssetKey]) -> set[dg.AssetKey]:
-    """The assets that were materialized after the last answer."""
-    checks = [dg.AssetCheckKey(key, NO_ALARMS) for key in keys]
-    answered = instance.event_log_storage.get_latest_asset_check_execution_by_key(checks)
-    times = {check.asset_key: record.create_timestamp for check, record in answered.items()}
-    made = {one.asset_entry.asset_key: one.asset_entry.last_materialization for one in instance.get_asset_records(keys)}
-    return {key for key, time in times.items() if (latest := made.get(key)) is not None and latest.timestamp > time}
 
 
 def _of(alarms: tuple[OpenAlarm, ...], database: str) -> list[OpenAlarm]:

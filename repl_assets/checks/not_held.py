@@ -10,7 +10,7 @@ from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import FILES_PROVEN, HELD_TAG, NOT_HELD, NOTHING_HELD, TAG_LENGTH
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
-from repl_assets.checks.findings import EvaluationKey, Finding, Partitions, failed_tables, last_failure
+from repl_assets.checks.findings import EvaluationKey, Finding, Partitions, failed_tables, last_answers, last_failure
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import Engine
 from repl_assets.typed import log_evaluation
@@ -35,7 +35,9 @@ def held_finding(state: ReplicaState, table: str) -> Finding:
 def record_held(
     context: dg.OpExecutionContext, engine: Engine, specs: Specs, database: CatalogDatabase, *, repaired: bool
 ) -> None:
-    """Logs for each held table that it is, and for each table that was held that it is no more; tags the run with held ones.
+    """Logs of each held table that it is, and of each table that was held that it is no more; tags the run with held ones.
+
+    What Dagster shows already is not logged again: each load would log all tables that an account may not read.
 
     Args:
         context: the step's.
@@ -56,10 +58,13 @@ def record_held(
     if NOT_HELD in run:
         known = {one.name for one in database.tables}
         failed = failed_tables(context.instance, specs.names, database.name, NOT_HELD, known, gone=True)
-        for table in sorted({*state.held, *failed}):
-            if database.overflow or table in known:
-                key = EvaluationKey.of(specs.names, database.name, table, NOT_HELD)
-                log_evaluation(context, held_finding(state, table).evaluation(key))
+        tables = sorted(table for table in {*state.held, *failed} if database.overflow or table in known)
+        before = last_answers(context.instance, specs.names, database.name, NOT_HELD, tables)
+        for table in tables:
+            found = held_finding(state, table).evaluation(EvaluationKey.of(specs.names, database.name, table, NOT_HELD))
+            last = before.get(table)
+            if last is None or (last.passed, last.description) != (found.passed, found.description):
+                log_evaluation(context, found)
     key = EvaluationKey.of_database(specs.names, database.name, NOTHING_HELD)
     if repaired and NOTHING_HELD in run and last_failure(context.instance, key) is not None:
         log_evaluation(context, _nothing_held(state).evaluation(key))
