@@ -225,9 +225,14 @@ def lag_metadata(found: Lag) -> dict[str, Any]:
     metadata: dict[str, Any] = {**lag_figures(found), "source event id": found.current, "tables held": len(found.held)}
     if found.held:
         metadata["held"] = markdown_table(("table", "why"), found.held, len(found.held))
-    texts = {"gap": found.gap, "policy": found.changed, "not replicated any more": ", ".join(found.left)}
+    texts = {"gap": found.gap, "policy": found.changed, "not replicated any more": _first(found.left)}
     texts["stopped by an operator"] = found.stopped
     return metadata | {name: text for name, text in texts.items() if text} | so_far(found)
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first fifty names, with the number of those left out."""
+    return ", ".join(names[:_ROWS]) + (f" … and {len(names) - _ROWS:,} more" if len(names) > _ROWS else "")
 
 
 def so_far(found: Lag) -> dict[str, str]:

@@ -158,6 +158,16 @@ def test_a_lag_names_held_tables_and_a_gap() -> None:
     assert text(found["held"]).splitlines()[2] == "| orders | disk full |"
 
 
+def test_of_tables_that_left_a_policy_a_lag_names_the_first() -> None:
+    """All of it is stored with each observation of a lag, and with each answer."""
+    names = tuple(f"dim_{number:05}" for number in range(10_000))
+    key = "not replicated any more"
+    assert lag_metadata(Lag("db", "db", 7, 9, 2, 5.0, left=("a", "b")))[key] == "a, b"
+    found = lag_metadata(Lag("db", "db", 7, 9, 2, 5.0, left=names))
+    assert found[key] == ", ".join(names[:50]) + " … and 9,950 more"
+    assert len(str(found)) < 5_000
+
+
 def test_a_recovery_lists_the_tables_that_differ() -> None:
     tables = (TableFinding("same", "equal"), TableFinding("orders", "differs", ("a", "b")))
     found = recovery_metadata(Recovery("db", Gap("missing events", 7, "event 8 is missing"), tables))
