@@ -142,26 +142,35 @@ class Engine:
         with its source, and what differs is dumped (design: conflicts and gaps).
         """
         with as_dagster_failure():
-            state = self.state(database)
-            if state.applied is None:
-                return self.dump(ReplDump(database)), None
-            gap = find_gap(self.connection.source, self.connection.target, database, read_log=False)
-            if gap is not None and gap.kind == UNFINISHED and window.start is not None and state.applied < window.end:
-                gap = None  # a catch-up recovers these tables, others are not delayed
-            if gap is None and window.start is None:
-                return self.dump(ReplDump(database)), None
-            if gap is None:
-                behind = state.applied < window.end
-                start = state.applied if behind else window.start
-                target, name = self.connection.target, self.target_name(database)
-                made = made_with(state, target.policy, database, lambda: target.metastore.table_names(name))
-                try:
-                    return self.dump(ReplDump(database, None, start, window.end), made=made), None
-                except MissingEvents as error:
-                    if not behind and not state.held:
-                        raise
-                    gap = Gap("missing events", state.applied, str(error))
-            return self._recover(database, gap)
+            found = self.dump_events(database, window)
+            return self._recover(database, found) if isinstance(found, Gap) else (found, None)
+
+    def dump_events(self, database: str, window: Window) -> DumpResult | Gap:
+        """The dump of a window, or the gap after which only a comparison with the source brings the replica to its end.
+
+        Raises:
+            ReplicationError: the window cannot be dumped.
+        """
+        state = self.state(database)
+        if state.applied is None:
+            return self.dump(ReplDump(database))
+        gap = find_gap(self.connection.source, self.connection.target, database, read_log=False)
+        if gap is not None and gap.kind == UNFINISHED and window.start is not None and state.applied < window.end:
+            gap = None  # a catch-up recovers these tables, others are not delayed
+        if gap is not None:
+            return gap
+        if window.start is None:
+            return self.dump(ReplDump(database))
+        behind = state.applied < window.end
+        start = state.applied if behind else window.start
+        target, name = self.connection.target, self.target_name(database)
+        made = made_with(state, target.policy, database, lambda: target.metastore.table_names(name))
+        try:
+            return self.dump(ReplDump(database, None, start, window.end), made=made)
+        except MissingEvents as error:
+            if not behind and not state.held:
+                raise
+            return Gap("missing events", state.applied, str(error))
 
     def _recover(self, database: str, gap: Gap) -> tuple[DumpResult, Recovery]:
         what = "what is missing is dumped" if gap.kind == UNFINISHED else "the database is compared, and what differs is dumped"
