@@ -22,6 +22,7 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.lag import Lag
 from hive_replication.logs import printable
 from hive_replication.policy import Policy
+from hive_replication.policy.warehouse import pair_hash
 from hive_replication.units import count, duration, when
 from repl_assets.catalog.keys import Names
 from repl_assets.checks.findings import EvaluationKey
@@ -130,17 +131,17 @@ def tick(
     """
     receivers: list[Channel] = [LogChannel(context.log.warning), *channels(os.environ)]
     names = Names.of(policy)
-    cursor = _last(context, names)
+    cursor = _last(context, policy)
     alarms, runs = _runs(context.instance, names, cursor, now)
     alarms = updated(alarms, {}, of_no_database(alarms, policy), now)
     found = answers(context.instance, watched.checks, watched.of_partitions)
     alarms = _with_checks(alarms, found, undecided(context.instance, found), cursor.gone, now)
     alarms = _with_problem(alarms, names.policy, watched.problem, now)
     cursor = replace(cursor, alarms=alarms, finished=runs, time=now)
-    cursor = replace(cursor, alarms=_notify(context, names, cursor, receivers))
+    cursor = replace(cursor, alarms=_notify(context, policy, cursor, receivers))
     cursor = _with_conditions(cursor, observe, policy, _looked(context.instance, policy, alarms))
-    alarms = without_closed(_notify(context, names, cursor, receivers))
-    context.update_cursor(_keep(context.instance, names, replace(cursor, alarms=alarms)))
+    alarms = without_closed(_notify(context, policy, cursor, receivers))
+    context.update_cursor(_keep(context.instance, policy, replace(cursor, alarms=alarms)))
     lasting = {key: one for key, one in alarms.items() if one.ended is None}
     for one in lasting.values():
         if one.since < now:  # the log has the others
@@ -219,7 +220,9 @@ def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, look
     return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags, policy), gone=gone)
 
 
-def _notify(context: dg.SensorEvaluationContext, names: Names, cursor: AlarmCursor, receivers: list[Channel]) -> dict[str, Open]:
+def _notify(
+    context: dg.SensorEvaluationContext, policy: Policy, cursor: AlarmCursor, receivers: list[Channel]
+) -> dict[str, Open]:
     """Notifies the channels of what they do not know; returns the alarms after it. One that fails is no receiver any more."""
     alarms = dict(cursor.alarms)
     for channel in tuple(receivers):
@@ -227,30 +230,31 @@ def _notify(context: dg.SensorEvaluationContext, names: Names, cursor: AlarmCurs
         if not news:
             continue
         try:
-            channel.send(notice(names.policy, news, os.environ.get(DAGSTER_URL, "")))
+            channel.send(notice(policy.name, news, os.environ.get(DAGSTER_URL, "")))
         except NotDelivered as error:
             context.log.warning("%s was not notified, the next tick tries again: %s", channel.name, error)
             receivers.remove(channel)
             continue
         alarms = delivered(alarms, channel.name)
-        _keep(context.instance, names, replace(cursor, alarms=alarms))
+        _keep(context.instance, policy, replace(cursor, alarms=alarms))
     return alarms
 
 
-def _last(context: dg.SensorEvaluationContext, names: Names) -> AlarmCursor:
+def _last(context: dg.SensorEvaluationContext, policy: Policy) -> AlarmCursor:
     """What the last tick left, even if Dagster ended it and dropped its cursor: what it had sent is not sent again."""
-    kept = context.instance.daemon_cursor_storage.get_cursor_values({_key(names)}).get(_key(names))
+    kept = context.instance.daemon_cursor_storage.get_cursor_values({_key(policy)}).get(_key(policy))
     return max(read_cursor(context.cursor), read_cursor(kept), key=lambda cursor: cursor.time)
 
 
-def _keep(instance: dg.DagsterInstance, names: Names, cursor: AlarmCursor) -> str:
+def _keep(instance: dg.DagsterInstance, policy: Policy, cursor: AlarmCursor) -> str:
     text = cursor.to_json()
-    instance.daemon_cursor_storage.set_cursor_values({_key(names): text})
+    instance.daemon_cursor_storage.set_cursor_values({_key(policy): text})
     return text
 
 
-def _key(names: Names) -> str:
-    return f"hive_replication/alarms_sensor/{names.policy}"
+def _key(policy: Policy) -> str:
+    """Of its pair, too: another code location may have a policy of this name."""
+    return f"hive_replication/alarms_sensor/{policy.name}-{pair_hash(policy.pair)}"
 
 
 def notice(policy: str, news: Sequence[tuple[Open, State]], base: str) -> Notice:

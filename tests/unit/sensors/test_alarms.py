@@ -193,6 +193,16 @@ def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_ends(web: WebServ
     assert (web.take(), len(mail.received)) == ({}, 2)
 
 
+def test_a_policy_of_the_same_name_in_another_code_location_ends_no_alarm(web: WebServer, watch: Watch) -> None:
+    elsewhere = POLICY.model_copy(update={"target": POLICY.target.model_copy(update={"metastore": "thrift://other:1"})})
+    other = Watch(watch.instance, policy=elsewhere)
+    for lag in (WELL, LATE, LATE):
+        watch.tick(lag)
+        other.now = watch.now + 30
+        other.tick(WELL)
+    assert notified(web) == [("begins", "lag", "sales")]
+
+
 def test_a_channel_that_fails_is_told_later_and_the_others_not_again(web: WebServer, mail: MailServer, watch: Watch) -> None:
     web.status = 503
     watch.tick(LATE)
