@@ -31,6 +31,7 @@ from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from sensors.connections import connect_for_tick, require_data
 from sensors.not_now import outside_hours, stopped
+from sensors.turns import Turns
 
 _INTERVAL = 30
 _REMEMBERED = 7 * 86_400.0  # seconds until a table that killed a tick is scanned in one again
@@ -63,6 +64,7 @@ class Round:
 
 
 _ROUND = TypeAdapter(Round)
+_TURNS = Turns()
 
 
 def drift_sensor(policy: Policy, drift: Drift, database: str, jobs: Iterable[dg.JobDefinition]) -> dg.SensorDefinition:
@@ -121,8 +123,11 @@ def tick(
         handover.clear()
     if early:
         return dg.SkipReason(early)
-    require_data(connection)
-    return _Scan(context, connection, names, drift, database, finding).go_on(at.next(now) if at.done else at)
+    with _TURNS.turn(f"{names.policy}/{database}", (at.done, at.begun)) as first:
+        if first:
+            return dg.SkipReason(f"{first} is scanned first: one database of a code server at a time")
+        require_data(connection)
+        return _Scan(context, connection, names, drift, database, finding).go_on(at.next(now) if at.done else at)
 
 
 def _handed(handed: Sequence[FoundDrift], at: Round, names: Names, database: str) -> tuple[list[dg.RunRequest], Round]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from repl_assets.catalog.keys import Names
 from repl_assets.jobs import found_drift
 from repl_assets.jobs.found_drift import FoundDrift, Handover
 from sensors import drift as sensor
+from sensors import turns
 
 NAMES = Names("default")
 
@@ -34,7 +36,8 @@ class Ticks:
 
     def __init__(self, instance: dg.DagsterInstance) -> None:
         side = Warehouse(metastore="thrift://127.0.0.1:1", roots=(Root(uri="hdfs://s:8020/"),))
-        self.policy = Policy(source=side, target=side, dump_root="hdfs://s:8020/dumps", databases={"db": "db"})
+        databases = {"db": "db", "other": "other"}
+        self.policy = Policy(source=side, target=side, dump_root="hdfs://s:8020/dumps", databases=databases)
         self.instance, self.cursor, self.seen = instance, None, list[str]()
         self.slow: dict[str, BaseException] = {}
         self.found: dict[str, TableDrift] = {}
@@ -73,10 +76,10 @@ class Ticks:
         target = SimpleNamespace(policy=self.policy, metastore=metastore, storage=storage)
         return SimpleNamespace(source=target, target=target)
 
-    def tick(self, now: float, budget: float = 1e-6) -> list[dg.RunRequest]:
+    def tick(self, now: float, budget: float = 1e-6, database: str = "db") -> list[dg.RunRequest]:
         """One tick, with time for one table unless a budget says otherwise: the runs that it requests."""
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
-        self.said = said = sensor.tick(context, self.connection(), NAMES, Drift(every=100, budget=budget), "db", now)
+        self.said = said = sensor.tick(context, self.connection(), NAMES, Drift(every=100, budget=budget), database, now)
         self.cursor = context.cursor
         return list(said.run_requests or ()) if isinstance(said, dg.SensorResult) else []
 
@@ -94,6 +97,7 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ticks]:
     with dg.DagsterInstance.ephemeral() as instance:
         made = Ticks(instance)
         monkeypatch.setattr(sensor, "DriftScan", made.scan)
+        monkeypatch.setattr(sensor, "_TURNS", turns.Turns())
         yield made
 
 
@@ -107,6 +111,54 @@ def repaired(requests: list[dg.RunRequest]) -> list[tuple[str, list[str]]]:
     assert {request.job_name for request in requests} <= {"repair_db"}
     configs = [request.run_config["ops"]["repair_db__partitions"]["config"] for request in requests]
     return [(config["table"], config["partitions"]) for config in configs]
+
+
+def test_one_database_is_scanned_at_a_time_so_that_threads_are_left_to_the_other_sensors(ticks: Ticks) -> None:
+    other, scanned, goes_on = Ticks(ticks.instance), threading.Event(), threading.Event()
+
+    def wait(_: str) -> int:
+        scanned.set()
+        assert goes_on.wait(10)
+        return 0
+
+    ticks.partition_count = lambda _, table: wait(table)  # type: ignore[method-assign]
+    thread = threading.Thread(target=ticks.tick, args=(1000.0,))
+    thread.start()
+    try:
+        assert scanned.wait(10)
+        other.tick(1000.0, database="other")
+        assert isinstance(other.said, dg.SkipReason)
+        assert other.said.skip_message == "default/db is scanned first: one database of a code server at a time"
+        position = "hive_replication/drift/default/other"
+        assert ticks.instance.daemon_cursor_storage.get_cursor_values({position}) == {}, "no table that would count as slow"
+    finally:
+        goes_on.set()
+        thread.join()
+    other.tick(1001.0, database="other")
+    assert ticks.seen == ["a", "a"]
+
+
+def test_the_oldest_round_goes_on_first_while_somebody_looks_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, order = 1000.0, turns.Turns()
+    monkeypatch.setattr(turns.time, "monotonic", lambda: now)
+
+    def asks(name: str, begun: float, *, done: bool = False) -> str:
+        with order.turn(name, (done, begun)) as first:
+            return first
+
+    with order.turn("a", (False, 50.0)) as first:
+        assert first == ""
+        assert [asks("b", 40.0), asks("c", 0.0, done=True), asks("a", 50.0)] == ["a"] * 3
+    assert [asks("a", 50.0), asks("c", 0.0, done=True)] == ["b", "b"]
+    assert [asks("b", 40.0), asks("c", 0.0, done=True), asks("a", 50.0)] == ["", "a", ""]
+    assert [asks("d", 10.0, done=True), asks("c", 0.0, done=True), asks("d", 10.0, done=True)] == ["c", "", ""]
+    with order.turn("a", (False, 50.0)):
+        asks("b", 40.0)
+    now += 100.0
+    assert asks("c", 60.0) == "", "nobody has asked for b for long"
+    with pytest.raises(Killed), order.turn("a", (False, 50.0)):
+        raise Killed
+    assert asks("c", 60.0) == ""
 
 
 @pytest.mark.parametrize("slow", ["a", "b", "c"])
