@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import dagster as dg
 
@@ -50,6 +51,7 @@ FILES_PROVEN = "files_proven"
 SAME_OBJECTS = "same_objects"
 NO_STRAYS = "no_strays"
 
+_OF_A_DATABASE = frozenset({*get_args(Stage), "tables"})  # ends of its assets' keys
 _STAGED = re.compile("(.*)__(source|dump|load|tables)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
 _HEX = re.compile(r"\.([0-9a-f]{2})")
@@ -164,6 +166,22 @@ class Names:
     def tables(self, database: str) -> dg.AssetKey:
         """``<policy>/<db>__tables``: the asset whose partitions are the tables of a database in overflow."""
         return dg.AssetKey([self.policy, f"{component(database)}__tables"])
+
+    def own(self, keys: Iterable[dg.AssetKey], databases: Collection[str]) -> list[dg.AssetKey]:
+        """Those keys that are of this policy's assets: those of other projects of the instance may begin with its name, too.
+
+        Args:
+            keys: of whatever assets.
+            databases: source names of the policy.
+        """
+        parts = {component(database) for database in databases}
+
+        def is_own(policy: str, database: str = "", *tables: str) -> bool:
+            name, _, stage = database.rpartition("__")
+            of_database = name in parts and stage in _OF_A_DATABASE
+            return policy == self.policy and (of_database if not tables else database in parts and len(tables) == 1)
+
+        return [key for key in keys if is_own(*key.path)]
 
     def replica(self, database: str, table: str, partition: str | None = None) -> tuple[dg.AssetKey, str | None]:
         """Asset key and partition key under which Dagster shows a table of the replica, or a Hive partition of it."""

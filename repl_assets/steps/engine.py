@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -69,11 +69,11 @@ def connected_engine(context: StepContext, names: Names) -> Engine:
     The run is tagged with its process, so that a sensor notices when the process is killed, and with its databases.
     """
     run = context.run
-    databases = run.tags.get(DATABASE_TAG) or _databases(run, names)
+    resource = connection_resource(context, names)
+    databases = run.tags.get(DATABASE_TAG) or _databases(run, names, resource.settings().databases)
     tags = process_tag(run.run_id, this_process()) | {HEARTBEAT_TAG: run.run_id, DATABASE_TAG: databases}
     if new := {name: value for name, value in tags.items() if value and run.tags.get(name) != value}:
         context.instance.add_run_tags(run.run_id, new)
-    resource = connection_resource(context, names)
     if (carried := _carried_policy(run.run_config, names)) and carried != getattr(resource, "policy", carried):
         context.log.warning("the policy in this run's configuration is not used, but the policy as it is loaded now")
     with as_dagster_failure():
@@ -99,10 +99,10 @@ def _carried_policy(run_config: Mapping[str, Any], names: Names) -> object:
     return found
 
 
-def _databases(run: dg.DagsterRun, names: Names) -> str:
+def _databases(run: dg.DagsterRun, names: Names, known: Collection[str]) -> str:
     """The databases of a run that an operator started on the pages of assets or checks."""
     keys = [*(run.asset_selection or ()), *(check.asset_key for check in run.asset_check_selection or ())]
-    return ", ".join(sorted({database_of(key) for key in keys if key.path[0] == names.policy}))[:TAG_LENGTH]
+    return ", ".join(sorted({*map(database_of, names.own(keys, known))}))[:TAG_LENGTH]
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,9 @@ class Outcome:
     parts: tuple[Part, ...] = (NO_TABLE,)
 
 
-def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: float) -> tuple[list[Outcome], SeenRuns]:
+def outcomes(
+    instance: dg.DagsterInstance, names: Names, databases: Collection[str], seen: SeenRuns, now: float
+) -> tuple[list[Outcome], SeenRuns]:
     """The runs of a policy that ended since the last tick, by their end, without canceled ones; and what the next tick has seen.
 
     A run is found by its end, not by its creation: newer ones may have overtaken it.
@@ -69,6 +71,7 @@ def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: fl
     Args:
         instance: Dagster's.
         names: of the policy.
+        databases: source names of it.
         seen: after the last tick.
         now: seconds since the epoch.
     """
@@ -76,23 +79,23 @@ def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: fl
     records = instance.get_run_records(changed, limit=_MOST_RUNS, order_by="update_timestamp", ascending=True)
     new = [one for one in records if one.dagster_run.run_id not in seen.ends and ended(one) >= seen.since - _KEPT]
     new = [one for one in new if one.dagster_run.status != dg.DagsterRunStatus.CANCELED]
-    found = [outcome for one in sorted(new, key=ended) for outcome in _of(instance, one.dagster_run, names)]
+    found = [outcome for one in sorted(new, key=ended) for outcome in _of(instance, one.dagster_run, names, databases)]
     ends = {one.dagster_run.run_id: ended(one) for one in new}
     since = records[-1].update_timestamp.timestamp() if len(records) == _MOST_RUNS else now - _LATE
     known = {**seen.ends, **{one.run.run_id: ends[one.run.run_id] for one in found}}
     return found, SeenRuns(since, {run_id: end for run_id, end in known.items() if end >= since - _KEPT})
 
 
-def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> Iterator[Outcome]:
+def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names, known: Collection[str]) -> Iterator[Outcome]:
     """A run by its purposes; nothing if it is not of this policy."""
-    keys = [key for key in run.asset_selection or () if key.path[0] == names.policy]
-    if not keys and run.tags.get(POLICY_TAG) == names.policy and not _was_refused(instance, run, names):
+    keys = names.own(run.asset_selection or (), known)
+    if not run.asset_selection and run.tags.get(POLICY_TAG) == names.policy and not _was_refused(instance, run, names):
         reason = "" if run.is_success else _why(instance, run.run_id)
         yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason, configured(run) or (NO_TABLE,))
     of_tables = [key for key in keys if len(key.path) > 2 or key == names.tables(database_of(key))]
     whole, in_tables = {database_of(key) for key in keys if key not in of_tables}, {*map(database_of, of_tables)}
     databases = whole | in_tables
-    reasons = dict.fromkeys(databases, "") if run.is_success else _by_database(instance, run.run_id, databases)
+    reasons = dict.fromkeys(databases, "") if run.is_success else _by_database(instance, run.run_id, names, databases)
     yield from (Outcome(f"windows of {name}", run, name, reasons[name]) for name in sorted(whole & reasons.keys()))
     for name in sorted(in_tables & reasons.keys()):
         own = [key for key in of_tables if database_of(key) == name]
@@ -277,17 +280,20 @@ def _repairs(one: Lag, names: Names) -> tuple[str, str]:
     return f"repairs in {one.database}", f"job {repair_job_name(names, one.database)}"
 
 
-def _by_database(instance: dg.DagsterInstance, run_id: str, databases: Collection[str]) -> dict[str, str]:
+def _by_database(instance: dg.DagsterInstance, run_id: str, names: Names, databases: Collection[str]) -> dict[str, str]:
     """Why a failed run failed, by database; "" for one of which all was done, since independent steps go on where one fails.
 
     Databases of which it was to do nothing, as where another one's steps are executed again, are left out.
     """
-    steps: defaultdict[str, set[str]] = defaultdict(set)
-    for planned in (dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED, dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED):
-        for event in _events(instance, run_id, planned):
+    planned = list[tuple[dg.AssetKey, str]]()
+    for kind in (dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED, dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED):
+        for event in _events(instance, run_id, kind):
             key = getattr(event.event_specific_data, "asset_key", None)
-            if key is not None and event.step_key:
-                steps[database_of(key)].add(event.step_key)
+            planned += [(key, event.step_key)] if key is not None and event.step_key else []
+    own = {*names.own((key for key, _ in planned), databases)}
+    steps: defaultdict[str, set[str]] = defaultdict(set)
+    for key, step in planned:
+        steps[database_of(key) if key in own else ""].add(step)
     if not steps:
         return dict.fromkeys(databases, _why(instance, run_id))
     done = {event.step_key for event in _events(instance, run_id, dg.DagsterEventType.STEP_SUCCESS)}

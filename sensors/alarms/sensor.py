@@ -132,7 +132,7 @@ def tick(
     receivers: list[Channel] = [LogChannel(context.log.warning), *channels(os.environ)]
     names = Names.of(policy)
     cursor = _last(context, policy)
-    alarms, runs = _runs(context.instance, names, cursor, now)
+    alarms, runs = _runs(context.instance, names, policy.databases, cursor, now)
     alarms = updated(alarms, {}, of_no_database(alarms, policy), now)
     found = answers(context.instance, watched.checks, watched.of_partitions)
     alarms = _with_checks(alarms, found, undecided(context.instance, found), cursor.gone, now)
@@ -155,10 +155,12 @@ def _open(one: Open) -> OpenAlarm:
     return OpenAlarm(one.alarm.database, one.since, one.alarm.title, one.alarm.advice, one.alarm.path)
 
 
-def _runs(instance: dg.DagsterInstance, names: Names, cursor: AlarmCursor, now: float) -> tuple[dict[str, Open], SeenRuns]:
+def _runs(
+    instance: dg.DagsterInstance, names: Names, databases: Collection[str], cursor: AlarmCursor, now: float
+) -> tuple[dict[str, Open], SeenRuns]:
     """Adds runs that finished since the last tick; runs before the first tick raise no alarm."""
     alarms = dict(cursor.alarms)
-    found, seen = outcomes(instance, names, cursor.finished or SeenRuns(now), now)
+    found, seen = outcomes(instance, names, databases, cursor.finished or SeenRuns(now), now)
     for outcome in found if cursor.finished else ():
         alarms = _outcome(alarms, outcome, now)
     return alarms, seen

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_replication.metastore import names as hive
-from repl_assets.catalog.keys import Names, Window, component, hive_name, owner, partition_key, partition_name
+from repl_assets.catalog.keys import Names, Stage, Window, component, hive_name, owner, partition_key, partition_name
 
 _TRICKY = st.sampled_from(
     ["...", "....", "|", "/", "%", "=", " ", "ü", "%2E", "%7C", ".", "a" * 300, "\n", "__dump", "\U0001f600"]
@@ -54,6 +54,16 @@ def test_keys_read_as_expected() -> None:
     assert names.table("sales", "orders", "load") == dg.AssetKey(["default", "sales", "orders"])
     assert (names.group("sales"), Names("dr").group("sales")) == ("sales", "dr/sales")
     assert (names.local("notification_log"), Names("dr").local("notification_log")) == ("notification_log", "dr_notification_log")
+
+
+def test_keys_of_other_projects_that_begin_with_the_name_of_the_policy_are_not_its_own() -> None:
+    names, databases = Names("dr"), ["sales", "a-b.c__load"]
+    stages: tuple[Stage, ...] = ("source", "dump", "plan", "approval", "load")
+    of_databases = [names.database(name, stage) for name in databases for stage in stages] + list(map(names.tables, databases))
+    of_tables = [names.table(name, "orders__dump", stage) for name in databases for stage in ("source", "dump", "load")]
+    others = [["dr"], ["dr", "sales"], ["dr", "__load"], ["dr", "sales__stg"], ["dr", "hr__load"], ["dr", "hr", "a"]]
+    foreign = [dg.AssetKey(path) for path in (*others, ["dr", "sales", "a", "b"], ["dr_2", "sales__load"], ["dr", "a.ff__load"])]
+    assert names.own([*foreign, *of_databases, *of_tables], databases) == [*of_databases, *of_tables]
 
 
 @pytest.mark.parametrize("window", [Window(None, 170), Window(170, 1400), Window(0, 0)])

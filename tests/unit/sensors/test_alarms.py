@@ -354,6 +354,31 @@ def test_failed_runs(web: WebServer, watch: Watch) -> None:
     assert notified(web) == [("ends", "run failure", "windows of sales"), ("begins", "run failure", "job record")]
 
 
+@pytest.mark.parametrize(
+    "path", [["default"], ["default", "stg_orders"], ["default", "marts", "orders"], ["default", "sales", "a", "b"], ["report"]]
+)
+def test_runs_of_assets_of_other_projects_that_are_named_like_the_policy_are_none_of_it(
+    path: list[str], web: WebServer, watch: Watch
+) -> None:
+    theirs, load = dg.AssetKey(path), NAMES.database("sales", "load")
+
+    @dg.asset(key=theirs)
+    def fails() -> None:
+        raise OSError("no space")
+
+    @dg.asset(key=load)
+    def works() -> None: ...
+
+    watch.tick(WELL)
+    watch.run(theirs, success=False)
+    assert watch.tick(WELL) == "no alarms"
+    dg.materialize([fails, works], instance=watch.instance, raise_on_error=False)
+    assert watch.tick(WELL) == "no alarms", "what failed is not ours"
+    watch.run(load, success=False)
+    watch.tick(WELL)
+    assert notified(web) == [("begins", "run failure", "windows of sales")]
+
+
 def test_failed_runs_of_a_database_that_the_policy_no_longer_has_end(web: WebServer, watch: Watch) -> None:
     watch.policy = with_databases("sales", "hr")
     watch.tick(WELL)
