@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from shlex import quote
 
 from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.logs import without_secrets
 from hive_replication.process import account
 from hive_replication.storage.client_errors import Busy
 from hive_replication.storage.file_status import AlreadyExists, Denied
@@ -21,6 +22,8 @@ NO_TOKEN = "InvalidToken"  # noqa: S105 (a name of Hadoop's)
 _TRANSIENT = (*_DOWN, "DataTransferError", "BlocksNotFound", NO_TOKEN)
 # All that hdfs-native says where it came without Kerberos and has to, and where a NameNode ends for other reasons.
 _DROPPED = "RPC listener disconnected"
+# How hdfs-native says that the KMS answers nobody now; a 500 may be about one key that is gone.
+_KMS_DOWN = re.compile(r'OperationFailed\("KMS (HTTP error|request failed \(50[234]\b)')
 #: How Hadoop names what an account may not do.
 DENIED = "AccessControlException"
 # Hadoop's ways to say that a rename met something, besides FileAlreadyExistsException.
@@ -50,7 +53,9 @@ _RPC = re.compile(r'(?:Fatal)?RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.
 
 def is_transient(error: BaseException) -> bool:
     """Whether the same call may succeed a little later. Connections are repeated by the clients themselves."""
-    return isinstance(error, Busy) or (isinstance(error, RuntimeError) and any(name in str(error) for name in _TRANSIENT))
+    if isinstance(error, RuntimeError):
+        return any(name in str(error) for name in _TRANSIENT) or _KMS_DOWN.match(str(error)) is not None
+    return isinstance(error, Busy)
 
 
 def is_down(error: BaseException) -> bool:
@@ -92,7 +97,10 @@ def translated(uri: str, root: str) -> Generator[None]:
             raise Unreachable(f"the storage root {root} cannot be reached: {_first_line(error)}{advice}") from error
         raise ReplicationError(f"{uri}: {error}") from error
     except RuntimeError as error:
-        raise _of_hdfs(uri, root, error) from error
+        told = _of_hdfs(uri, root, error)
+        if without_secrets(str(error)) != str(error):  # a token of the KMS; Dagster stores an error with all that it came from
+            raise told from None
+        raise told from error
 
 
 @contextmanager
@@ -112,6 +120,8 @@ def _of_hdfs(uri: str, root: str, error: RuntimeError) -> ReplicationError:
         return AlreadyExists(f"{uri} exists already")
     if is_down(error) or _lacks_token(text):
         return Unreachable(f"the storage root {root} cannot be used now: {words}")
+    if _KMS_DOWN.match(text):
+        return Unreachable(f"the KMS of the storage root {root}, which has the keys of its encryption zones, gives none: {words}")
     return Denied(_denied(uri, words)) if DENIED in text else ReplicationError(f"{uri}: {words}")
 
 
@@ -153,7 +163,11 @@ def _first_line(error: BaseException) -> str:
 
 
 def plain(text: str) -> str:
-    """The message of a file system in words: the first line of Hadoop's, without the names of its classes and its stack trace."""
+    """The message of a file system in words: the first line of Hadoop's, without names of classes, stack trace and tokens."""
+    return without_secrets(_words(text))
+
+
+def _words(text: str) -> str:
     found = _RPC.search(text)
     if found is None and (nodes := _DATANODE.findall(text)):
         return f"none of the DataNodes that have its blocks answers ({', '.join(map(':'.join, nodes))})"

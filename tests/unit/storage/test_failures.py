@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.storage import Denied
-from hive_replication.storage.failures import plain, translated
+from hive_replication.storage.failures import is_transient, plain, translated
 
 
 @pytest.mark.parametrize(
@@ -64,6 +66,43 @@ def test_an_hdfs_that_serves_nobody_is_unreachable(raw: str) -> None:
         translated("hdfs://t/x", "hdfs://t/"),
     ):
         raise RuntimeError(raw)
+
+
+_KMS = "http://kms:9600/kms/v1/keyversion/k%400/_eek?eek_op=decrypt"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"KMS HTTP error: error sending request for url ({_KMS}&user.name=repl)",
+        f"KMS HTTP error: error sending request for url ({_KMS}&delegation=SEKRET)",
+        "KMS request failed (503 Service Unavailable): <html>",
+    ],
+)
+def test_a_kms_that_is_down_is_no_fault_of_the_one_table(said: str) -> None:
+    """Each table of an encryption zone was held, and a token of the KMS was kept as the reason."""
+    raw = RuntimeError(f'OperationFailed("{said}")')
+    with (
+        pytest.raises(Unreachable, match=r"^the KMS of the storage root hdfs://t/, which .* gives none: KMS ") as caught,
+        translated("hdfs://t/x", "hdfs://t/"),
+    ):
+        raise raw
+    assert is_transient(raw)
+    assert "SEKRET" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        'OperationFailed("KMS request failed (500 Internal Server Error): NullPointerException KeyVersion k@0 does not exist")',
+        'OperationFailed("KMS request failed (403 Forbidden): AuthorizationException User x not allowed to do DECRYPT_EEK on k")',
+        'RPCError("java.io.IOException", "/KMS HTTP error")',
+    ],
+)
+def test_a_key_that_is_not_to_be_had_is_trouble_of_its_tables(raw: str) -> None:
+    with pytest.raises(ReplicationError) as caught, translated("hdfs://t/x", "hdfs://t/"):
+        raise RuntimeError(raw)
+    assert not isinstance(caught.value, Unreachable)
 
 
 @pytest.mark.parametrize(
