@@ -24,6 +24,7 @@ from hive_replication.policy import Root
 from hive_replication.policy.warehouse import Account
 from hive_replication.storage.bounded_body import TooLong, body_of
 from hive_replication.storage.token_file import FILE, times
+from hive_replication.storage.webhdfs_answers import is_of_gateway
 from hive_replication.storage.webhdfs_pool import addresses_of, connections, explained
 
 _LOG = logging.getLogger(__name__)
@@ -197,8 +198,9 @@ class Delegation:
                     return value(parsed(body))
                 except (ValueError, LookupError, TypeError) as error:
                     raise _refused(address, "it answers without one") from error
-            text = without_secrets(" ".join(body.decode(errors="replace").split())[:300])
-            if not any(name in text for name in _PASSING):
+            whole = body.decode(errors="replace")
+            text = without_secrets(" ".join(whole.split())[:300])
+            if not (any(name in text for name in _PASSING) or is_of_gateway(status, whole)):
                 raise _refused(address, f"it answers {status}: {text}")
             problem = Unreachable(f"{address} gives no delegation token now: {text}")
         raise problem

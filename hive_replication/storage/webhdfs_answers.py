@@ -12,9 +12,11 @@ from hive_replication.errors import ReplicationError
 from hive_replication.logs import without_secrets
 from hive_replication.storage.file_status import FileChecksum, StillOpen
 
+_GATEWAY = (502, 503, 504)
+
 
 class Busy(OSError):
-    """No answer now: nobody listens, a standby NameNode, safe mode."""
+    """No answer now: nobody listens, a standby NameNode, safe mode, a proxy that does not reach it."""
 
 
 class Slow(Busy):
@@ -73,16 +75,28 @@ def checksum_of(path: str, body: bytes) -> FileChecksum:
 
 def message(body: str) -> str:
     """What Hadoop's exception says, "" where an answer has none."""
+    return _of_exception(body, "message").split("\n", 1)[0][:300]  # without the stack trace
+
+
+def is_of_gateway(status: int, body: str) -> bool:
+    """Whether a proxy answers in place of a WebHDFS, which it does not reach now."""
+    return status in _GATEWAY and not _of_exception(body, "exception")
+
+
+def _of_exception(body: str, name: str) -> str:
     with suppress(LookupError, TypeError, ValueError):
-        return str(parsed(body.encode())["RemoteException"]["message"]).split("\n", 1)[0][:300]  # without the stack trace
+        return str(parsed(body.encode())["RemoteException"][name])
     return ""
 
 
 def error_of(path: str, status: int, body: str) -> Exception:
     """What an answer other than 200 means; WebHDFS names Hadoop's exception in a RemoteException."""
     text = without_secrets(" ".join(body.split()))[:300]
-    if status == 404:
-        return FileNotFoundError(path)
+    if status == 404:  # others answer so about all that they do not serve
+        known = _of_exception(body, "exception").endswith("FileNotFoundException")
+        return FileNotFoundError(path) if known else not_webhdfs(path, body.encode())
+    if is_of_gateway(status, body):
+        return Busy(f"a proxy answers {status} in place of WebHDFS: {text}")
     if "FileAlreadyExistsException" in text:
         return FileExistsError(path)
     if "StandbyException" in text or "RetriableException" in text:

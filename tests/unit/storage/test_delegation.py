@@ -133,6 +133,18 @@ def test_a_standby_namenode_is_passed_over(start: Callable[..., NameNode]) -> No
     assert of(standby, active).text() == active.given[0]
 
 
+def test_a_proxy_that_does_not_reach_its_namenode_is_passed_over(
+    start: Callable[..., NameNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The advice was to take kerberos out of the policy."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    proxy, active = start(), start()
+    proxy.instead = 503, "<html>No server is available"
+    assert of(proxy, active).text() == active.given[0]
+    with pytest.raises(Unreachable, match="gives no delegation token now"):
+        of(proxy).text()
+
+
 def test_a_refused_token_is_replaced_and_another_is_not(start: Callable[..., NameNode]) -> None:
     server = start()
     made = of(server)

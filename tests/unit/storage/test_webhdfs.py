@@ -127,6 +127,11 @@ def test_a_connection_that_was_closed_just_then_is_made_again_once(serve: Callab
         (bad(403, "IOException"), ReplicationError, 1),
         (bad(500, "RuntimeException"), ReplicationError, 4),
         (bad(403, "StandbyException"), OSError, 4),
+        ((404, "<html>"), ReplicationError, 1),
+        (bad(503, "IOException"), ReplicationError, 4),
+        ((502, "<html>"), OSError, 4),
+        ((503, "<html>"), OSError, 4),
+        ((504, "<html>"), OSError, 4),
     ],
 )
 def test_other_answers(serve: Callable[..., Server], answer: Answer, error: type[Exception], asked: int) -> None:
@@ -141,7 +146,8 @@ def test_other_answers(serve: Callable[..., Server], answer: Answer, error: type
     [
         (bad(403, "IOException"), NoChecksum),
         (bad(500, "RuntimeException"), NoChecksum),
-        ((502, "no gateway"), ReplicationError),
+        ((502, "no gateway"), Unreachable),
+        ((404, "no such page: FileNotFoundException"), ReplicationError),
         ((403, "login first"), ReplicationError),
     ],
 )
