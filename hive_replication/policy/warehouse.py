@@ -146,12 +146,16 @@ class Root(Settings):
         return self.failover_seconds if self.nameservice else 0
 
     @property
+    def hdfs(self) -> str:
+        """The NameNode or nameservice of HDFS, or ""."""
+        scheme, _, rest = self.uri.partition("://")
+        return rest.partition("/")[0] if scheme == "hdfs" else ""
+
+    @property
     def nameservice(self) -> str:
         """Of HDFS, or ""."""
         # Hadoop's clients too take an address with a port for a NameNode, and one without for a nameservice.
-        scheme, _, rest = self.uri.partition("://")
-        authority = rest.partition("/")[0]
-        return authority if scheme == "hdfs" and ":" not in authority else ""
+        return "" if ":" in self.hdfs else self.hdfs
 
 
 def pair_hash(pair: tuple[str, str]) -> str:
@@ -175,13 +179,32 @@ class Warehouse(Settings):
         "at the source also other places of resources and schemas, e.g. http://repository/udfs",
     )
 
+    @model_validator(mode="after")
+    def _one_account_at_each_hdfs(self) -> Self:
+        known: dict[str, Root] = {}
+        for root in self.storage_roots:
+            other = known.setdefault(root.hdfs, root)
+            if root.hdfs and other.kerberos != root.kerberos:
+                raise ValueError(
+                    f"{other.uri} and {root.uri} are on one HDFS, which a process uses by one account: name the same kerberos "
+                    "for both"
+                )
+        return self
+
     @property
     def storage_roots(self) -> tuple[Root, ...]:
-        """The roots as they are connected to: with TLS and account of the side where they have none of their own."""
-        account = self._account
-        return tuple(
-            root.model_copy(update={"tls": root.tls or self.tls, "kerberos": root.kerberos or account}) for root in self.roots
-        )
+        """The roots as they are connected to: with TLS and account of the side where they have none of their own.
+
+        WebHDFS is of a whole HDFS: a root that names none has that of another one there.
+        """
+        account, web = self._account, {root.hdfs: root for root in reversed(self.roots) if root.hdfs and root.webhdfs}
+
+        def connected(root: Root) -> Root:
+            named = root if root.webhdfs else web.get(root.hdfs, root)
+            about_web = {"webhdfs": named.webhdfs, "webhdfs_hosts": named.webhdfs_hosts, "tls": named.tls or self.tls}
+            return root.model_copy(update={**about_web, "kerberos": root.kerberos or account})
+
+        return tuple(map(connected, self.roots))
 
     @property
     def _account(self) -> Account | None:

@@ -40,10 +40,10 @@ _ATTEMPTS = 4
 class Storage:
     """Files under the roots of one warehouse (or of several: roots may be on any number of stores).
 
-    Every URI is checked first: a dump is untrusted input, no path in it may lead outside the roots (design, section 5). Names
-    are literal. Connections are made when first needed, once per store and process, and shared by threads. A pickled Storage
-    carries its roots, and new tokens for HDFS with Kerberos. Metadata calls and writes of small files that meet a passing trouble
-    are repeated a few times; those to a nameservice also where no answer comes, for ``failover_seconds`` of the policy.
+    Every URI is checked first: a dump is untrusted input, no path in it may lead outside the roots (design, section 5). Names are
+    literal. Connections are made when first needed, once per store, settings and process, and shared by threads. A pickled
+    Storage carries its roots, and new tokens for HDFS with Kerberos. Metadata calls and writes of small files that meet a passing
+    trouble are repeated a few times; those to a nameservice also where no answer comes, for ``failover_seconds`` of the policy.
 
     Absent files raise FileNotFoundError, names already taken :class:`~hive_replication.storage.AlreadyExists`, a store that does
     not answer :class:`~hive_replication.errors.Unreachable`, anything else a :class:`~hive_replication.errors.ReplicationError`.
@@ -64,7 +64,8 @@ class Storage:
         self.threads = Threads(self._calls, "storage")
         self.many: ParallelCalls = self.threads
         self._roots = StorageRoots(roots)
-        self._backends: dict[tuple[int, str], Backend] = {}
+        self._settings = {root.uri: root.model_dump_json(exclude={"uri"}) for root in roots}
+        self._backends: dict[tuple[int, str, str], Backend] = {}
         self._grants = grants or {}
         self._lock = threading.Lock()
 
@@ -310,7 +311,7 @@ class Storage:
     def _backend(self, uri: str, root: Root) -> Backend:
         scheme, authority, _ = paths.split(uri)
         url = f"{scheme}://{authority}"
-        key = (os.getpid(), url)  # A forked process must not use its parent's connections.
+        key = (os.getpid(), url, self._settings[root.uri])  # A forked process must not use its parent's connections.
         with self._lock:
             if key not in self._backends:
                 _LOG.debug("connects to the store %s", url)

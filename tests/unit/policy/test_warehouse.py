@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from hive_replication.policy import Root
-from hive_replication.policy.warehouse import Kerberos, Warehouse, with_tokens_of_their_own
+from hive_replication.policy.warehouse import Account, Kerberos, Tls, Warehouse, with_tokens_of_their_own
 
 ACCOUNT = Kerberos(principal="repl@A.COM", keytab="/etc/repl.keytab", metastore_principal="hive/_HOST@A.COM")
 HDFS = Root(uri="hdfs://n:8020/", webhdfs="http://n:9870")
@@ -40,3 +40,23 @@ def test_one_name_of_two_nameservices_is_refused_with_kerberos() -> None:
     with_tokens_of_their_own(side("a:8020", ACCOUNT), side("a:8020", ACCOUNT))
     with pytest.raises(ValueError, match="the nameservice warehouse is another one on either side"):
         with_tokens_of_their_own(side("a:8020", ACCOUNT), side("b:8020", ACCOUNT))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_webhdfs_of_one_root_is_that_of_all_on_its_hdfs(reverse: bool) -> None:
+    """Files of a root for cmroot alone had checksums or not, by which root was used first."""
+    web = HDFS.model_copy(update={"webhdfs_hosts": ("gateway",), "tls": Tls(ca="/web.pem")})
+    roots = (web, Root(uri="hdfs://n:8020/cmroot/"), Root(uri="hdfs://other:8020/"))
+    side = Warehouse(metastore="thrift://m:9083", tls=Tls(ca="/side.pem"), roots=roots[::-1] if reverse else roots)
+    found = {root.uri: (root.webhdfs, root.webhdfs_hosts, root.tls and root.tls.ca) for root in side.storage_roots}
+    one = ("http://n:9870", ("gateway",), "/web.pem")
+    assert found == {"hdfs://n:8020/": one, "hdfs://n:8020/cmroot/": one, "hdfs://other:8020/": (None, (), "/side.pem")}
+
+
+def test_two_accounts_at_one_hdfs_are_refused() -> None:
+    """Which of them was used for both was that of the root that was used first."""
+    other = Root(uri="hdfs://n:8020/finance/", webhdfs="http://n:9870", kerberos=Account(principal="finance@A.COM"))
+    with pytest.raises(ValidationError, match="hdfs://n:8020/ and hdfs://n:8020/finance/ are on one HDFS"):
+        Warehouse(metastore="thrift://m:9083", kerberos=ACCOUNT, roots=(HDFS, other))
+    elsewhere = other.model_copy(update={"uri": "hdfs://m:8020/"})
+    Warehouse(metastore="thrift://m:9083", kerberos=ACCOUNT, roots=(HDFS, elsewhere))
