@@ -113,6 +113,6 @@ def forget(instance: dg.DagsterInstance, names: Names, policy: Policy, before: f
     return {
         "runs forgotten": markdown_table(("run", "job", "ended"), rows, len(rows)),
         "dropped tables forgotten": markdown_table(("asset",), [(key.to_user_string(),) for key in tables], len(tables)),
-        "answers of checks forgotten": delete_evaluations(instance, names, before, dry_run=dry_run),
-        "observations forgotten": delete_observations(instance, names, before, dry_run=dry_run),
+        "answers of checks forgotten": delete_evaluations(instance, names, policy, before, dry_run=dry_run),
+        "observations forgotten": delete_observations(instance, names, policy, before, dry_run=dry_run),
     }

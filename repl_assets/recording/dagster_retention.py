@@ -5,6 +5,7 @@ Dagster itself deletes only a run's record and events. The rest is deleted from 
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -52,7 +53,7 @@ def old_runs(instance: dg.DagsterInstance, names: Names, policy: Policy, before:
         before: seconds since the epoch.
     """
     windows = {names.database(database, stage) for database in policy.databases for stage in ("dump", "load")}
-    found = (record for record in _finished(instance, before) if _is_of(record.dagster_run, names))
+    found = (record for record in _finished(instance, before) if _is_of(record.dagster_run, names, policy))
     old = (record for record in found if not _shown(instance, record.dagster_run.run_id, windows))
     for record in islice(old, _MOST_RUNS):
         yield record.dagster_run, ended(record)
@@ -67,12 +68,13 @@ def delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
         Path(storage.path_for_shard(run_id)).unlink(missing_ok=True)  # a file for each run, empty now
 
 
-def delete_evaluations(instance: dg.DagsterInstance, names: Names, before: float, *, dry_run: bool) -> int:
+def delete_evaluations(instance: dg.DagsterInstance, names: Names, policy: Policy, before: float, *, dry_run: bool) -> int:
     """Deletes old evaluations of the checks of a policy's assets, except the newest of each check and partition.
 
     Args:
         instance: Dagster's.
         names: of the policy.
+        policy: its databases.
         before: seconds since the epoch.
         dry_run: only count.
 
@@ -80,48 +82,47 @@ def delete_evaluations(instance: dg.DagsterInstance, names: Names, before: float
         How many; 0 where Dagster does not keep them in SQL.
     """
     key = _CHECKS.asset_key, _CHECKS.check_name, _CHECKS.partition
-    mine = _CHECKS.asset_key.startswith(_prefix(names), autoescape=True)
-    newest = sql.select(sql.func.max(_CHECKS.id)).where(mine).group_by(*key)
-    old = sql.select(_CHECKS.id, _CHECKS.evaluation_event_storage_id).where(
-        mine, _CHECKS.create_timestamp < _naive(before), _CHECKS.id.not_in(newest)
-    )
-    if dry_run:
-        return _number(instance, old)
-    done = 0
-    for rows in _parts(instance, old):
-        _delete(instance, SqlEventLogStorageTable, [row[1] for row in rows if row[1]], _EVENTS.run_id == RUNLESS_RUN_ID)
-        _delete(instance, AssetCheckExecutionsTable, [row[0] for row in rows])
-        done += len(rows)
-    _delete_in_file(instance, _EVENTS.dagster_event_type == _CHECKED, before)
+    done, until = 0, time.monotonic() + _LONGEST
+    for mine in _own(instance, names, policy, _CHECKS.asset_key):
+        newest = sql.select(sql.func.max(_CHECKS.id)).where(mine).group_by(*key)
+        old = sql.select(_CHECKS.id, _CHECKS.evaluation_event_storage_id).where(
+            mine, _CHECKS.create_timestamp < _naive(before), _CHECKS.id.not_in(newest)
+        )
+        done += _number(instance, old) if dry_run else 0
+        for rows in _parts(instance, old, until) if not dry_run else ():
+            _delete(instance, SqlEventLogStorageTable, [row[1] for row in rows if row[1]], _EVENTS.run_id == RUNLESS_RUN_ID)
+            _delete(instance, AssetCheckExecutionsTable, [row[0] for row in rows])
+            done += len(rows)
+    if not dry_run:
+        _delete_in_file(instance, _EVENTS.dagster_event_type == _CHECKED, before)
     return done
 
 
-def delete_observations(instance: dg.DagsterInstance, names: Names, before: float, *, dry_run: bool) -> int:
+def delete_observations(instance: dg.DagsterInstance, names: Names, policy: Policy, before: float, *, dry_run: bool) -> int:
     """Deletes old observations of a policy's assets that belong to no run, such as those of lag, except the newest of each asset.
 
     Args:
         instance: Dagster's.
         names: of the policy.
+        policy: its databases.
         before: seconds since the epoch.
         dry_run: only count.
 
     Returns:
         How many; 0 where Dagster does not keep them in SQL.
     """
-    mine = sql.and_(
-        _EVENTS.run_id == RUNLESS_RUN_ID,
-        _EVENTS.dagster_event_type == _OBSERVED,
-        _EVENTS.asset_key.startswith(_prefix(names), autoescape=True),
-    )
-    newest = sql.select(sql.func.max(_EVENTS.id)).where(mine).group_by(_EVENTS.asset_key)
-    old = sql.select(_EVENTS.id).where(mine, _EVENTS.timestamp < _naive(before), _EVENTS.id.not_in(newest))
-    if dry_run:
-        return _number(instance, old)
-    done = 0
-    for rows in _parts(instance, old):
-        _delete(instance, SqlEventLogStorageTable, [row[0] for row in rows])
-        done += len(rows)
-    _delete_in_file(instance, mine, before)
+    runless = sql.and_(_EVENTS.run_id == RUNLESS_RUN_ID, _EVENTS.dagster_event_type == _OBSERVED)
+    done, until = 0, time.monotonic() + _LONGEST
+    for own in _own(instance, names, policy, _EVENTS.asset_key, runless):
+        mine = sql.and_(runless, own)
+        newest = sql.select(sql.func.max(_EVENTS.id)).where(mine).group_by(_EVENTS.asset_key)
+        old = sql.select(_EVENTS.id).where(mine, _EVENTS.timestamp < _naive(before), _EVENTS.id.not_in(newest))
+        done += _number(instance, old) if dry_run else 0
+        for rows in _parts(instance, old, until) if not dry_run else ():
+            _delete(instance, SqlEventLogStorageTable, [row[0] for row in rows])
+            done += len(rows)
+        if not dry_run:
+            _delete_in_file(instance, mine, before)
     return done
 
 
@@ -159,10 +160,10 @@ def _finished(instance: dg.DagsterInstance, before: float) -> Iterator[dg.RunRec
         cursor = page[-1].dagster_run.run_id
 
 
-def _is_of(run: dg.DagsterRun, names: Names) -> bool:
+def _is_of(run: dg.DagsterRun, names: Names, policy: Policy) -> bool:
     """Whether a run belongs to a policy, also one started by hand, and may be deleted."""
     keys = [*(run.asset_selection or ()), *(check.asset_key for check in run.asset_check_selection or ())]
-    mine = run.tags.get(POLICY_TAG) == names.policy or any(key.path[0] == names.policy for key in keys)
+    mine = run.tags.get(POLICY_TAG) == names.policy or bool(names.own(keys, policy.databases))
     return mine and not run.tags.get(UNRECORDED_TAG)
 
 
@@ -184,18 +185,24 @@ def _shown(instance: dg.DagsterInstance, run_id: str, windows: set[dg.AssetKey])
     return False
 
 
-def _prefix(names: Names) -> str:
-    return dg.AssetKey([names.policy]).to_string().removesuffix("]") + ","
+def _own(
+    instance: dg.DagsterInstance, names: Names, policy: Policy, column: sql.Column[Any], *where: sql.ColumnElement[bool]
+) -> Iterator[sql.ColumnElement[bool]]:
+    """What the rows of a policy's assets meet, some assets at a time; other projects' keys may begin with its name, too."""
+    prefix = dg.AssetKey([names.policy]).to_string().removesuffix("]") + ","
+    rows = _rows(instance, sql.select(column).where(column.startswith(prefix, autoescape=True), *where).distinct())
+    keys = names.own((dg.AssetKey(json.loads(row[0])) for row in rows), policy.databases)
+    for start in range(0, len(keys), _CHUNK):
+        yield column.in_([key.to_string() for key in keys[start : start + _CHUNK]])
 
 
 def _naive(moment: float) -> datetime:
     return datetime.fromtimestamp(moment, UTC).replace(tzinfo=None)
 
 
-def _parts(instance: dg.DagsterInstance, query: Any) -> Iterator[list[tuple[Any, ...]]]:
-    """What a query finds, for some time; each part is to be deleted before the next is asked for."""
-    until = time.monotonic() + _LONGEST
-    while (rows := _rows(instance, query.limit(_MOST_EVENTS))) and time.monotonic() < until:
+def _parts(instance: dg.DagsterInstance, query: Any, until: float) -> Iterator[list[tuple[Any, ...]]]:
+    """What a query finds, until some time; each part is to be deleted before the next is asked for."""
+    while time.monotonic() < until and (rows := _rows(instance, query.limit(_MOST_EVENTS))):
         yield rows
 
 

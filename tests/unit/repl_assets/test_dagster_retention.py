@@ -62,6 +62,8 @@ def test_runs_that_show_the_latest_state_stay(instance: dg.DagsterInstance) -> N
     create_run_for_test(instance, status=done, tags={POLICY_TAG: "another"})
     by_hand = create_run_for_test(instance, status=done, asset_selection=frozenset([orders])).run_id
     create_run_for_test(instance, status=done, asset_selection=frozenset([dg.AssetKey(["another", "sales__load"])]))
+    for path in (["dr"], ["dr", "stg_orders"], ["dr", "marts", "orders"]):  # of another project
+        create_run_for_test(instance, status=done, asset_selection=frozenset([dg.AssetKey(path)]))
     create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags={POLICY_TAG: "dr"})
     found = list(old_runs(instance, NAMES, POLICY, time.time() + 60))
     assert {run.run_id for run, _ in found} == {first, window, bare, by_hand}
@@ -104,6 +106,24 @@ def test_all_that_dagster_keeps_of_a_policy_is_forgotten_but_the_latest(tmp_path
         assert forget(instance, NAMES, POLICY, soon, dry_run=False) == told
         assert (told["answers of checks forgotten"], told["observations forgotten"]) == (2, 2)
         assert kept() == (1, 1, 3, [3], [3, 2, 1], {runs[-1], f"{runs[-1]}.db"})
+
+
+@pytest.mark.parametrize("path", [["dr", "stg_orders"], ["dr", "marts", "orders"], ["dr", "sales", "a", "b"]])
+def test_what_other_projects_keep_below_the_name_of_the_policy_stays(path: list[str], tmp_path: Path) -> None:
+    theirs, ours = dg.AssetKey(path), NAMES.table("sales", "orders", "load")
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        history = instance.event_log_storage.get_asset_check_execution_history
+        for key in (theirs, ours) * 3:
+            instance.report_runless_asset_event(dg.AssetObservation(key))
+            instance.report_runless_asset_event(dg.AssetCheckEvaluation(key, "fresh", passed=True))
+
+        def kept(key: dg.AssetKey) -> tuple[int, int]:
+            return len(instance.fetch_observations(key, 10).records), len(history(dg.AssetCheckKey(key, "fresh"), limit=10))
+
+        for dry_run in (True, False):
+            told = forget(instance, NAMES, POLICY, time.time() + 60, dry_run=dry_run)
+            assert (told["answers of checks forgotten"], told["observations forgotten"]) == (2, 2)
+        assert (kept(theirs), kept(ours)) == ((3, 3), (1, 1))
 
 
 def test_one_run_forgets_more_than_is_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
