@@ -45,6 +45,10 @@ _BY_REASON = (
         r"^taken into the policy",
         "a later load brings it as a whole; hive-repl repair {source} does it at once",
     ),
+    (
+        r"^the view .*is the replica of .* on the target",
+        "in the policy give the replica another name, or replicate the database that the view reads, too",
+    ),
     (r"^the view reads", "set renamed_views: rewrite in the policy, or create the view on the target by hand"),
     (
         r"^the view cannot be rewritten",

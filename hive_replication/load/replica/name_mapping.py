@@ -15,7 +15,7 @@ from zlib import crc32
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import LAST_ID, SOURCE, is_state
-from hive_replication.load.replica.view_rewriting import rewritten
+from hive_replication.load.replica.view_rewriting import rewritten, sources_of_replicas, why_named
 from hive_replication.load.replica.view_text import CannotRewrite, reference
 from hive_replication.metastore.avro import SCHEMA_URL, schema_urls
 from hive_replication.metastore.materialized_views import MARK, REPLICA, is_definition
@@ -30,6 +30,8 @@ from hive_replication.storage.boundary import is_reserved, qualified
 T = TypeVar("T", Table, Partition)
 #: Directory of files with the schemas of Avro tables, among the paths outside of the source database's directory.
 _SCHEMAS = ".schemas"
+#: What no database is called.
+_NO_DATABASE = "?"
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -74,10 +76,7 @@ class NameMapping:
         """Why a view cannot be replicated, "" for any other and where the policy only warns."""
         if self.renamed_views == "rewrite":
             return self._why_not_rewritten(table)
-        for source, target in self.databases.items() if self.renamed_views == "hold" else ():
-            if named := reference(table, source):
-                return f"the view reads {named}, and the database is {target} on the target"
-        return ""
+        return why_named(table, self.databases) if self.renamed_views == "hold" else ""
 
     def _why_not_rewritten(self, table: Table) -> str:
         try:
@@ -96,13 +95,18 @@ class NameMapping:
             return table
 
     def reads_source(self, replica: Table) -> bool:
-        """Whether a view of the target reads a database by a name that it has at the source only."""
-        here = set(self.databases.values())
-        others = {source: target for source, target in self.databases.items() if source not in here}
+        """Whether a view of the target reads a database by a name that it has at the source, as far as its text alone tells.
+
+        Where texts are rewritten, a name that is a replica's too is taken for what was written.
+        """
+        if self.renamed_views == "warn":  # then each name is the source's
+            here = self.databases.keys() | sources_of_replicas(self.databases).keys()
+        else:
+            here = self.databases.keys() - self.databases.values()
         try:
-            return rewritten(replica, others) != replica
+            return rewritten(replica, dict.fromkeys(here, _NO_DATABASE)) != replica
         except CannotRewrite:
-            return any(reference(replica, name) for name in others)
+            return any(reference(replica, name) for name in here)
 
     def table(self, name: str) -> str:
         """Target name of a source table."""

@@ -17,7 +17,7 @@ from sqlglot import expressions as sql
 from sqlglot import parse_one, tokenize
 from sqlglot.tokenizer_core import TokenType
 
-from hive_replication.load.replica.view_text import CannotRewrite
+from hive_replication.load.replica.view_text import CannotRewrite, is_replica
 from hive_replication.logs import reason
 
 #: Spark's name of the catalog that is Hive's metastore.
@@ -41,18 +41,20 @@ class _Place:
 
 
 @lru_cache(maxsize=512)  # plans, loads and comparisons ask again
-def with_databases(text: str, databases: tuple[tuple[str, str], ...]) -> str:
+def with_databases(text: str, databases: tuple[tuple[str, str], ...], replicas: tuple[tuple[str, str], ...] = ()) -> str:
     """The query with other names of databases.
 
     Args:
         text: a view's query, as written or as expanded by Hive.
         databases: each a name in lower case and the name that replaces it.
+        replicas: each a name in lower case that is a replica's on the target, and the source of the replica.
 
     Raises:
-        CannotRewrite: it cannot be parsed, or it is not certain which names are those of databases.
+        CannotRewrite: it cannot be parsed, it is not certain which names are those of databases, or it reads one whose name is
+            a replica's on the target.
     """
     tree = _parsed(text)
-    names = _Names(tree, dict(databases), _before_points(text))
+    names = _Names(tree, dict(databases), dict(replicas), _before_points(text))
     names.require_all_seen()
     places = [(place.span(text), place) for place in names.places()]
     if not places:
@@ -93,8 +95,11 @@ def _before_points(text: str) -> dict[int, str]:
 class _Names:
     """Tells the names of databases in a query from those of tables, aliases, columns and fields that are spelled the same."""
 
-    def __init__(self, tree: sql.Query, databases: Mapping[str, str], before_points: Mapping[int, str]) -> None:
-        self._tree, self._databases, self._before_points = tree, databases, before_points
+    def __init__(
+        self, tree: sql.Query, databases: Mapping[str, str], replicas: Mapping[str, str], before_points: Mapping[int, str]
+    ) -> None:
+        self._tree, self._databases, self._replicas, self._before_points = tree, databases, replicas, before_points
+        self._known = databases.keys() | replicas.keys()
         tables = list(tree.find_all(sql.Table))
         self._aliases = {one.alias_or_name.lower() for one in tables}
         self._aliases |= {one.name.lower() for one in tree.find_all(sql.TableAlias)}
@@ -104,7 +109,7 @@ class _Names:
         """Makes sure that the parser has passed over nothing that may name one of the databases."""
         seen = {identifier.meta.get("start") for identifier in self._tree.find_all(sql.Identifier)}
         for place, text in self._before_points.items():
-            if text.lower() in self._databases and place not in seen:
+            if text.lower() in self._known and place not in seen:
                 raise CannotRewrite(f"the parser passes over {text!r} at character {place + 1}")
 
     def places(self) -> Iterator[_Place]:
@@ -113,10 +118,15 @@ class _Names:
             name = identifier.name.lower()
             if isinstance(identifier.parent, sql.Anonymous):  # `db.function` in one pair of backquotes
                 database, _, function = name.partition(".")
-                if function and database in self._databases:
-                    yield _Place(identifier, f"{self._databases[database]}.{identifier.name[len(database) + 1 :]}")
-            elif name in self._databases and self._is_database(identifier, name):
-                yield _Place(identifier, self._databases[name])
+                if function and database in self._known:
+                    yield _Place(identifier, f"{self._on_target(database)}.{identifier.name[len(database) + 1 :]}")
+            elif name in self._known and self._is_database(identifier, name):
+                yield _Place(identifier, self._on_target(name))
+
+    def _on_target(self, database: str) -> str:
+        if database in self._replicas:
+            raise CannotRewrite(is_replica(database, self._replicas[database]))
+        return self._databases[database]
 
     def _is_database(self, identifier: sql.Identifier, name: str) -> bool:
         owner = identifier.parent

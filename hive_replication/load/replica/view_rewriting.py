@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hive_replication.load.replica.view_text import CannotRewrite
+from hive_replication.load.replica.view_text import CannotRewrite, is_replica, reference
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Table, copy_of
 
@@ -26,6 +26,22 @@ def renamed_databases(databases: Mapping[str, str], source: str, target: str) ->
     return {old: new for old, new in {**databases, source: target}.items() if old != new}
 
 
+def sources_of_replicas(databases: Mapping[str, str]) -> dict[str, str]:
+    """The sources of replicas, by names that are those of replicas alone: what the source calls so is not on the target."""
+    return {new.lower(): old for old, new in databases.items() if new.lower() not in databases}
+
+
+def why_named(table: Table, databases: Mapping[str, str]) -> str:
+    """Why a view's text as it is would be wrong on the target, "" where it is not, and for any other table."""
+    for source, target in databases.items():
+        if named := reference(table, source):
+            return f"the view reads {named}, and the database is {target} on the target"
+    for target, source in sources_of_replicas(databases).items():
+        if named := reference(table, target):
+            return f"the view reads {named}, and {target} is the replica of {source} on the target"
+    return ""
+
+
 def rewritten(table: Table, databases: Mapping[str, str]) -> Table:
     """A view that reads the databases by their names on the target; any other table, and a view that names none, as it is.
 
@@ -44,15 +60,22 @@ def rewritten(table: Table, databases: Mapping[str, str]) -> Table:
     image = copy_of(table)
     image.viewOriginalText = _text(table.viewOriginalText, databases)
     image.viewExpandedText = _text(table.viewExpandedText, databases)
-    spark = {key: databases.get(parameters[key].lower(), parameters[key]) for key in _SPARK if key in parameters}
+    spark = {key: _renamed(parameters[key], databases) for key in _SPARK if key in parameters}
     image.parameters = {**parameters, **spark}
     return image
 
 
+def _renamed(name: str, databases: Mapping[str, str]) -> str:
+    if source := sources_of_replicas(databases).get(name.lower()):
+        raise CannotRewrite(is_replica(name, source))
+    return databases.get(name.lower(), name)
+
+
 def _text(text: str | None, databases: Mapping[str, str]) -> str | None:
-    named = sorted({word.lower() for word in _WORD.findall(text or "")} & databases.keys())
-    if not text or not named:
+    words, replicas = {word.lower() for word in _WORD.findall(text or "")}, sources_of_replicas(databases)
+    named, taken = sorted(words & databases.keys()), sorted(words & replicas.keys())
+    if not text or not (named or taken):
         return text
     from hive_replication.load.replica.view_query import with_databases  # only now: its parser takes a while to import
 
-    return with_databases(text, tuple((name, databases[name]) for name in named))
+    return with_databases(text, tuple((name, databases[name]) for name in named), tuple((name, replicas[name]) for name in taken))

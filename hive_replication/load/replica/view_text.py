@@ -17,6 +17,11 @@ class CannotRewrite(Exception):
     """It is not certain which names in a view's text are those of databases."""
 
 
+def is_replica(database: str, source: str) -> str:
+    """Why a view that reads a database of the source by a name that is a replica's on the target cannot be replicated."""
+    return f"it reads {database}, which is the replica of {source} on the target"
+
+
 _LITERALS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 

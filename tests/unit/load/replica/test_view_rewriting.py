@@ -10,6 +10,7 @@ from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.view_rewriting import renamed_databases, rewritten
 from hive_replication.load.replica.view_text import CannotRewrite
 from hive_replication.metastore.types import StorageDescriptor, Table
+from hive_replication.policy.model import RenamedViews
 from hive_replication.verify.columns_and_parameters import expected_shape, shape_differences, table_shape
 
 #: ``order`` is a word of SQL, and two databases swap their names.
@@ -141,6 +142,46 @@ def test_what_names_none_of_them_stays(text: str) -> None:
 def test_what_is_not_certain_is_refused(text: str, reason: str) -> None:
     with pytest.raises(CannotRewrite, match=reason):
         rewritten(view(text), DATABASES)
+
+
+#: A database that replaces another one, which the policy leaves out, under the name of that.
+REPLACES = {"sales_v2": "sales"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a FROM sales_v2.orders UNION ALL SELECT a FROM sales.orders",
+        "SELECT a FROM SALES.orders",
+        "SELECT a FROM spark_catalog.sales.orders",
+        "SELECT sales.f(a) FROM sales_v2.orders",
+        "SELECT `sales.f`(a) FROM t",
+    ],
+)
+def test_what_reads_a_database_whose_name_is_a_replicas_is_refused(text: str) -> None:
+    with pytest.raises(CannotRewrite, match=r"reads sales, which is the replica of sales_v2 on the target"):
+        rewritten(view(text), REPLACES)
+    with pytest.raises(CannotRewrite, match="reads sales"):
+        rewritten(view("SELECT a FROM t", **{"view.catalogAndNamespace.part.1": "sales"}), REPLACES)
+
+
+def test_what_is_only_spelled_like_a_replica_is_not_refused() -> None:
+    for text in (
+        "SELECT sales.a, sales.sales.b FROM {}.orders sales",
+        "SELECT sales, 'sales.x' FROM {}.sales JOIN other.sales USING (sales)",
+        "WITH sales AS (SELECT 1 a FROM {}.t) SELECT sales.a sales FROM sales",
+    ):
+        assert rewritten(view(text.format("sales_v2")), REPLACES).viewExpandedText == text.format("`sales`")
+
+
+@pytest.mark.parametrize(("setting", "told"), [("warn", True), ("rewrite-or-warn", False)])
+def test_views_that_read_the_replica_instead_are_told_or_held(setting: RenamedViews, *, told: bool) -> None:
+    plain = NameMapping("uuid/sales_v2", "sales_v2", "sales", "hdfs://a/v2.db", "hdfs://b/sales.db", ("hdfs://a/",))
+    mapping, old = replace(plain, renamed_views=setting, databases=REPLACES), view("SELECT a FROM sales.orders")
+    assert (mapping.why_held(old), mapping.reads_source(mapping.new_table(old, 7))) == ("", told)
+    assert mapping.reads_source(view("SELECT a FROM sales_v2.orders"))
+    reason = "the view reads sales.orders, and sales is the replica of sales_v2 on the target"
+    assert replace(mapping, renamed_views="hold").why_held(old) == reason
 
 
 def test_only_views_are_rewritten() -> None:
