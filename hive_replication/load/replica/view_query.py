@@ -41,20 +41,23 @@ class _Place:
 
 
 @lru_cache(maxsize=512)  # plans, loads and comparisons ask again
-def with_databases(text: str, databases: tuple[tuple[str, str], ...], replicas: tuple[tuple[str, str], ...] = ()) -> str:
+def with_databases(
+    text: str, databases: tuple[tuple[str, str], ...], replicas: tuple[tuple[str, str], ...] = (), default: str = ""
+) -> str:
     """The query with other names of databases.
 
     Args:
         text: a view's query, as written or as expanded by Hive.
         databases: each a name in lower case and the name that replaces it.
         replicas: each a name in lower case that is a replica's on the target, and the source of the replica.
+        default: the database of unqualified names, in lower case, "" where it is not known.
 
     Raises:
         CannotRewrite: it cannot be parsed, it is not certain which names are those of databases, or it reads one whose name is
             a replica's on the target.
     """
     tree = _parsed(text)
-    names = _Names(tree, dict(databases), dict(replicas), _before_points(text))
+    names = _Names(tree, dict(databases), dict(replicas), default, _before_points(text))
     names.require_all_seen()
     places = [(place.span(text), place) for place in names.places()]
     if not places:
@@ -96,14 +99,19 @@ class _Names:
     """Tells the names of databases in a query from those of tables, aliases, columns and fields that are spelled the same."""
 
     def __init__(
-        self, tree: sql.Query, databases: Mapping[str, str], replicas: Mapping[str, str], before_points: Mapping[int, str]
+        self,
+        tree: sql.Query,
+        databases: Mapping[str, str],
+        replicas: Mapping[str, str],
+        default: str,
+        before_points: Mapping[int, str],
     ) -> None:
         self._tree, self._databases, self._replicas, self._before_points = tree, databases, replicas, before_points
         self._known = databases.keys() | replicas.keys()
         tables = list(tree.find_all(sql.Table))
         self._aliases = {one.alias_or_name.lower() for one in tables}
         self._aliases |= {one.name.lower() for one in tree.find_all(sql.TableAlias)}
-        self._tables = {(one.db.lower(), one.name.lower()) for one in tables}
+        self._tables = {(one.db.lower() or default, one.name.lower()) for one in tables}
 
     def require_all_seen(self) -> None:
         """Makes sure that the parser has passed over nothing that may name one of the databases."""
@@ -141,10 +149,11 @@ class _Names:
         return False
 
     def _require_field(self, identifier: sql.Identifier, column: sql.Column, name: str) -> None:
-        """``a.b.c`` is a field of a column, unless ``a.b`` is a table of the query and ``a`` is none."""
+        """``a.b.c`` is a field of a column, unless ``a.b`` is a table of the query and ``a``, or a catalog before it, is none."""
         parts = [part.name.lower() for part in column.parts]
-        first = column.parts[0] is identifier and len(parts) > 2
-        if first and name not in self._aliases and (name, parts[1]) in self._tables:
+        place = int(parts[0] == _SPARK_CATALOG and len(parts) > 3)
+        first = column.parts[place] is identifier and len(parts) > place + 2
+        if first and parts[0] not in self._aliases and (name, parts[place + 1]) in self._tables:
             raise CannotRewrite(f"it is not certain whether {name} is a database in {'.'.join(parts)}")
 
 

@@ -58,8 +58,9 @@ def rewritten(table: Table, databases: Mapping[str, str]) -> Table:
     if parameters.get(_PRESTO, "").lower() == "true":
         raise CannotRewrite("its query is in the SQL of Presto or Trino")
     image = copy_of(table)
-    image.viewOriginalText = _text(table.viewOriginalText, databases)
-    image.viewExpandedText = _text(table.viewExpandedText, databases)
+    default = next((parameters[key].lower() for key in _SPARK if key in parameters), "")
+    image.viewOriginalText = _text(table.viewOriginalText, databases, default)
+    image.viewExpandedText = _text(table.viewExpandedText, databases, default)
     spark = {key: _renamed(parameters[key], databases) for key in _SPARK if key in parameters}
     image.parameters = {**parameters, **spark}
     return image
@@ -71,11 +72,12 @@ def _renamed(name: str, databases: Mapping[str, str]) -> str:
     return databases.get(name.lower(), name)
 
 
-def _text(text: str | None, databases: Mapping[str, str]) -> str | None:
+def _text(text: str | None, databases: Mapping[str, str], default: str) -> str | None:
     words, replicas = {word.lower() for word in _WORD.findall(text or "")}, sources_of_replicas(databases)
     named, taken = sorted(words & databases.keys()), sorted(words & replicas.keys())
     if not text or not (named or taken):
         return text
     from hive_replication.load.replica.view_query import with_databases  # only now: its parser takes a while to import
 
-    return with_databases(text, tuple((name, databases[name]) for name in named), tuple((name, replicas[name]) for name in taken))
+    renamed, others = ((name, databases[name]) for name in named), ((name, replicas[name]) for name in taken)
+    return with_databases(text, tuple(renamed), tuple(others), default)

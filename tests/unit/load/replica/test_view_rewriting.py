@@ -184,6 +184,33 @@ def test_views_that_read_the_replica_instead_are_told_or_held(setting: RenamedVi
     assert replace(mapping, renamed_views="hold").why_held(old) == reason
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT sales.t.a FROM t",
+        "SELECT sales.t.* FROM t",
+        "SELECT sales.t.s.x FROM T",
+        "SELECT spark_catalog.sales.t.a FROM t",
+        "SELECT spark_catalog.sales.t.a FROM spark_catalog.sales.t",
+        "SELECT spark_catalog.sales.t.a FROM sales.t JOIN sales.u sales ON true",
+        "SELECT spark_catalog.sales.t.s.x FROM spark_catalog.sales.t",
+        "SELECT spark_catalog.sales.t.* FROM spark_catalog.sales.t",
+    ],
+)
+@pytest.mark.parametrize("parameter", ["view.catalogAndNamespace.part.1", "view.default.database"])
+def test_columns_that_spark_finds_by_their_database_are_refused(text: str, parameter: str) -> None:
+    """They kept the source's name, which Spark does not find on the target."""
+    with pytest.raises(CannotRewrite, match="whether sales is a database in"):
+        rewritten(view(text, **{parameter: "Sales"}), DATABASES)
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT sales.t.a FROM u sales", "SELECT sales.s.x FROM t", "SELECT x.sales.t.a, spark_catalog.sales.t FROM x, t"]
+)
+def test_fields_that_are_spelled_like_the_database_of_unqualified_names_stay(text: str) -> None:
+    assert rewritten(view(text, **{"view.catalogAndNamespace.part.1": "sales"}), DATABASES).viewExpandedText == text
+
+
 def test_only_views_are_rewritten() -> None:
     table = view("SELECT a FROM sales.x", "MANAGED_TABLE")
     assert rewritten(table, DATABASES) is table
