@@ -181,3 +181,38 @@ def test_a_view_that_gets_a_text_that_can_be_replicated_is_not_held(*, made_in_w
         target.apply(operation)
         assert target.tables["a"].viewOriginalText == good
     assert planned([*events, described(3, good), described(4, bad)], Target(), state, mapping=mapping).stop is not None
+
+
+BAD, GOOD = "SELECT x FROM db.t", "SELECT 1"
+CREATE, ALTER, RENAME, ALTER_NEW, DROP_NEW, CREATE_NEW = (
+    *(("create", 0, 0, 0), ("alter", 0, 0, 0), ("rename", 0, 0, 0)),
+    *(("alter", 1, 0, 0), ("drop", 1, 0, 0), ("create", 1, 0, 0)),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "held"),
+    [
+        ([(CREATE, BAD), (RENAME, BAD), (ALTER_NEW, GOOD)], False),
+        ([(CREATE, BAD), (ALTER, BAD), (RENAME, BAD), (ALTER_NEW, BAD), (ALTER_NEW, GOOD)], False),
+        ([(CREATE, BAD), (ALTER, GOOD), (RENAME, GOOD)], False),
+        ([(CREATE, BAD), (RENAME, BAD), (CREATE, GOOD)], True),  # the other view has the first's name, not its text
+        ([(CREATE, BAD), (RENAME, BAD), (DROP_NEW, BAD), (CREATE_NEW, GOOD)], False),
+        ([(CREATE, BAD), (RENAME, BAD), (ALTER_NEW, GOOD), (ALTER_NEW, BAD)], True),
+    ],
+)
+def test_a_view_that_is_renamed_and_gets_a_text_that_can_be_replicated_is_not_held(
+    changes: Sequence[tuple[tuple[str, int, int, int], str]], *, held: bool
+) -> None:
+    source = source_of(*(change for change, _ in changes))
+    for event, (_, text) in zip(source.events, changes, strict=True):
+        for image in images_after(event):
+            assert isinstance(image, Table)
+            image.tableType, image.viewOriginalText, image.viewExpandedText = "VIRTUAL_VIEW", text, text
+    mapping, target = replace(MAPPING, databases={"db": "other"}, renamed_views="hold"), Target()
+    plan = planned(source.window(0, source.evid), target, ReplicaState("uuid/db", 0), mapping=mapping)
+    assert (plan.stop is not None) == held
+    for operation in plan.operations:
+        target.apply(operation)
+    if not held:
+        assert {name: (view.tableName, view.viewOriginalText) for name, view in target.tables.items()} == {"b": ("b", GOOD)}
