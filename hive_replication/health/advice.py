@@ -49,10 +49,10 @@ _BY_REASON = (
         r"^the view .*is the replica of .* on the target",
         "in the policy give the replica another name, or replicate the database that the view reads, too",
     ),
-    (r"^the view reads", "set renamed_views: rewrite in the policy, or create the view on the target by hand"),
+    (r"^the view reads", "set renamed_views: rewrite in the policy, or exclude the view there"),
     (
         r"^the view cannot be rewritten",
-        "create the view on the target by hand, or set renamed_views: rewrite-or-warn in the policy, which keeps its text",
+        "exclude the view in the policy, or set renamed_views: rewrite-or-warn there, which keeps its text",
     ),
     (
         r"types incompatible",

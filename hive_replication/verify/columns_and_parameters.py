@@ -9,12 +9,13 @@ from hive_replication.load.replica.fingerprint import IGNORED_PARAMETERS
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import CHECKPOINT, is_state
-from hive_replication.load.replica.view_rewriting import rewritten
+from hive_replication.load.replica.view_rewriting import keeps_text, rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, with_database
 from hive_replication.metastore.avro import SCHEMA_URL
 from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.statistics import is_statistic
 from hive_replication.metastore.types import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
+from hive_replication.policy.model import RenamedViews
 from hive_replication.storage.boundary import qualified
 
 _KINDS = {PrincipalType.ROLE: "role", PrincipalType.GROUP: "group"}
@@ -50,14 +51,21 @@ def partition_shape(partition: Partition) -> dict[str, str]:
     return {**_storage_shape(partition.sd), **_parameters(partition.parameters)}
 
 
-def expected_shape(table: Table, databases: Mapping[str, str], owners: Mapping[str, str]) -> dict[str, str]:
+def expected_shape(
+    table: Table, databases: Mapping[str, str], owners: Mapping[str, str], renamed_views: RenamedViews = "rewrite"
+) -> dict[str, str]:
     """Aspects that the replica of a table has to have where databases and owners have other names: views read those databases.
+
+    A view whose text stays by the policy has to have that text.
 
     Args:
         table: of the source.
         databases: databases that have another name on the target, by their names at the source.
         owners: of the policy.
+        renamed_views: of the policy.
     """
+    if keeps_text(table, databases, renamed_views):
+        databases = {}
     owner = _owner(owner_on_target(table.owner, table.ownerType, owners), table.ownerType)
     try:
         return {**table_shape(rewritten(table, databases)), "owner": owner}

@@ -12,9 +12,11 @@ from hive_replication.errors import MetastoreError, Refused, ReplicationError, U
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.state import object_id
+from hive_replication.load.replica.view_rewriting import keeps_text
 from hive_replication.logs import reason
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.policy.model import RenamedViews
 from hive_replication.storage import Denied, NoChecksum
 from hive_replication.storage.access import Access
 from hive_replication.verify.columns_and_parameters import (
@@ -51,6 +53,8 @@ class TableComparison:
         by_rows: of a transactional table, number of objects whose files differ, as after a compaction of one side, and whose rows
             are equal by their hashes.
         translated: whether the target's metastore keeps a managed table as an external one (Hive 4), which is no difference.
+        keeps_text: whether it is a view whose text stays by the policy, although it names databases that have other names on the
+            target, which is no difference.
         last_id: highest ``repl.last.id`` of the replica and its partitions, 0 without one.
         repairs: partitions that differ, "" for the table itself or a partition that the source does not have; what to repair.
         content: those of ``repairs`` of which files, rows, write ids or the presence differ; of the others only metadata does.
@@ -65,6 +69,7 @@ class TableComparison:
     files_proven: int = 0
     by_rows: int = 0
     translated: bool = False
+    keeps_text: bool = False
     last_id: int = field(default=0, compare=False)
     repairs: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
@@ -118,6 +123,7 @@ class Comparer:
         statistics_logged: whether the source writes events of column statistics (Hive 4), so that all of them have to be equal.
         databases: databases that have another name on the target, by their names at the source.
         owners: of the policy.
+        renamed_views: of the policy.
         schemas: tells what is wrong with files that a replica names for its schema.
     """
 
@@ -127,6 +133,7 @@ class Comparer:
     statistics_logged: bool = False
     databases: Mapping[str, str] = field(default_factory=dict[str, str])
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    renamed_views: RenamedViews = "rewrite"
     schemas: Callable[[Table | Partition, Table | Partition], Iterable[str]] = field(default=lambda _source, _target: ())
 
     def table(self, name: str, pairs: Iterable[Pair]) -> TableComparison:
@@ -142,6 +149,8 @@ class Comparer:
             repairs |= {repaired: None} if differences else {}
             content |= {repaired: None} if unlike else {}
             total = _add(total, pair, proven, by_rows=by_rows)
+            if isinstance(view := pair.source and pair.source.thing, Table) and pair.target:
+                total = replace(total, keeps_text=keeps_text(view, self.databases, self.renamed_views))
             for difference in differences:
                 if len(listed) < MOST_DIFFERENCES:
                     listed.append(difference)
@@ -176,7 +185,7 @@ class Comparer:
     def _metadata(self, source: Table | Partition, target: Table | Partition) -> Iterator[str]:
         theirs = table_shape(target) if isinstance(target, Table) else partition_shape(target)
         whole = isinstance(source, Table)
-        ours = expected_shape(source, self.databases, self.owners) if whole else partition_shape(source)
+        ours = expected_shape(source, self.databases, self.owners, self.renamed_views) if whole else partition_shape(source)
         yield from shape_differences(ours, theirs, self.source_roots)
         yield from source_paths(target, self.source_roots, self.target_roots, source)
         yield from self.schemas(source, target)

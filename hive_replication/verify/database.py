@@ -172,7 +172,8 @@ class _Comparison:
         databases = renamed_databases(source.policy.databases, database, target_database)
         logged = source.metastore.features.major >= 4
         self._parents = dict[str, bool]()
-        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, databases, source.policy.owners)
+        names = databases, source.policy.owners, source.policy.renamed_views
+        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, *names)
         if not metadata_only:
             self._comparer = replace(self._comparer, schemas=SchemaFiles(*self._storages).differences)
         self._side = source

@@ -38,7 +38,7 @@ def schema_differences(
         return
     roots = [root.uri for root in source.storage.roots]
     databases = renamed_databases(source.policy.databases, database, name)
-    expected = expected_shape(ours, databases, source.policy.owners)
+    expected = expected_shape(ours, databases, source.policy.owners, source.policy.renamed_views)
     yield from (("", text) for text in shape_differences(expected, table_shape(theirs), roots))
     for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), at_once(ours.sd.cols)):
         left = by_name(ours, source.metastore.partitions(database, table, batch))

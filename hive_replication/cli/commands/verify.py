@@ -46,6 +46,8 @@ def verify(context: typer.Context, name: SourceObject, config: Config = None, js
     if translated:
         names = ", ".join(translated)
         chosen.output.remark(f"kept as external tables by the target's metastore, which is equal: {len(translated)} ({names})")
+    if kept := [comparison.table for comparison in found if comparison.keeps_text]:
+        chosen.output.remark(f"views that read databases by their names at the source, as the policy says: {', '.join(kept)}")
     if by_rows := [f"{comparison.table} ({comparison.by_rows})" for comparison in found if comparison.by_rows]:
         chosen.output.remark(f"compared by rows, since one side was compacted: {', '.join(by_rows)}")
     raise typer.Exit(1 if different else 0)

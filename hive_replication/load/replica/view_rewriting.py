@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hive_replication.load.replica.view_text import CannotRewrite, is_replica, reference
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Table, copy_of
+from hive_replication.policy.model import RenamedViews
 
 #: Parameters in which Spark keeps the database of unqualified names in a view's text (3.1 and later, and before).
 _SPARK = ("view.catalogAndNamespace.part.1", "view.default.database")
@@ -64,6 +65,20 @@ def rewritten(table: Table, databases: Mapping[str, str]) -> Table:
     spark = {key: _renamed(parameters[key], databases) for key in _SPARK if key in parameters}
     image.parameters = {**parameters, **spark}
     return image
+
+
+def keeps_text(table: Table, databases: Mapping[str, str], setting: RenamedViews) -> bool:
+    """Whether a view is replicated with its text as it is, although databases that it names have other names on the target.
+
+    Args:
+        table: of the source.
+        databases: names on the target by those at the source, in lower case.
+        setting: the policy's.
+    """
+    try:
+        return rewritten(table, databases) != table and setting == "warn"
+    except CannotRewrite:
+        return setting in ("warn", "rewrite-or-warn")
 
 
 def _renamed(name: str, databases: Mapping[str, str]) -> str:

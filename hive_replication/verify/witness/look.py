@@ -162,7 +162,7 @@ class Look:
             target = None
         counts = Counts((int(source is not None), int(target is not None)))
         digests = names_digest([name] if source else ()), names_digest([name] if target else ())
-        ours = None if source is None else _held(source, expected_shape(source, self._databases, self._policy.owners), source)
+        ours = None if source is None else _held(source, self._expected(source), source)
         theirs = None if target is None else _held(target, table_shape(target), target)
         describe, directories, checksums = part.shares.take(name)
         if source is None or target is None or ours is None or theirs is None:
@@ -179,6 +179,9 @@ class Look:
         if data and is_partitioned(source) and is_partitioned(target):
             found += self._partitions((source, target), part, (describe, directories, checksums))
         return found
+
+    def _expected(self, source: Table) -> dict[str, str]:
+        return expected_shape(source, self._databases, self._policy.owners, self._policy.renamed_views)
 
     def _partitions(self, tables: Tables, part: _Part, share: tuple[int, int, int]) -> _Found:
         describe, directories, checksums = share

@@ -16,14 +16,12 @@ from hive_replication import failover
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused, Unreachable
 from hive_replication.failover import sides
-from hive_replication.failover.promised import Promised
 from hive_replication.lag import LagReader, lags_reachable
 from hive_replication.load.replica.failover_marks import ORIGIN, SUCCESSOR, FailoverMarks, failover_marks
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.state import SOURCE, ReplicaState
 from hive_replication.verify import TableComparison
 from tests.unit.failover.fakes import Side, connected, log, without_locks
-from tests.unit.load.replica.test_view_rewriting import view
 
 CREATE, INSERT = ("create", 0, 0, 0), ("insert", 0, 0, 0)
 starting, finishing = (import_module(f"hive_replication.failover.{name}") for name in ("start", "finish"))
@@ -368,24 +366,3 @@ def test_a_function_that_only_the_target_has_is_to_be_dropped_there(
     comparison.table, comparison.differences = "f()", ("the function is on the target only",)
     with pytest.raises(Refused, match=r"functions that only the target has: drop them there"):
         failover.start(pair[0], "db")
-
-
-@pytest.mark.parametrize(
-    ("setting", "text", "promised"),
-    [
-        ("rewrite", "SELECT db.t.a FROM db.t", False),
-        ("rewrite-or-warn", "SELECT db.t.a FROM db.t", True),
-        ("rewrite-or-warn", "SELECT a FROM db.t", False),
-        ("warn", "SELECT a FROM db.t", True),
-    ],
-)
-def test_a_view_whose_text_stays_by_the_policy_is_as_promised(setting: str, text: str, *, promised: bool) -> None:
-    there = view(text)
-    sides: Any = connected(Side(), Side())
-    policy = sides.source.policy.model_copy(update={"renamed_views": setting, "databases": {"db": "replica"}})
-    metastore = SimpleNamespace(table=Mock(return_value=there), database=Mock(return_value=None))
-    side = SimpleNamespace(policy=policy, metastore=metastore, acid=True)
-    found = Promised(SimpleNamespace(source=side, target=side), "db")  # type: ignore[arg-type]
-    assert found.is_met(TableComparison("v", differences=("view text is another",))) == promised
-    metastore.table.side_effect = [there, view(f"{text} WHERE a > 1")]
-    assert not found.is_met(TableComparison("v", differences=("view text is another",)))

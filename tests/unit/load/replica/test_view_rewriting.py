@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from hive_replication.load.replica.name_mapping import NameMapping
-from hive_replication.load.replica.view_rewriting import renamed_databases, rewritten
+from hive_replication.load.replica.view_rewriting import keeps_text, renamed_databases, rewritten
 from hive_replication.load.replica.view_text import CannotRewrite
 from hive_replication.metastore.types import StorageDescriptor, Table
 from hive_replication.policy.model import RenamedViews
 from hive_replication.verify.columns_and_parameters import expected_shape, shape_differences, table_shape
+from hive_replication.verify.compare import Comparer, Listed, Pair
 
 #: ``order`` is a word of SQL, and two databases swap their names.
 DATABASES = {"sales": "replica", "crm": "order", "left": "right", "right": "left"}
@@ -275,3 +276,29 @@ def test_comparisons_expect_the_other_names() -> None:
     ):
         found = list(shape_differences(expected_shape(table, databases, {}), table_shape(view(text or "")), []))
         assert len(found) == differences, found
+
+
+@pytest.mark.parametrize(
+    ("setting", "table", "keeps"),
+    [
+        ("rewrite", UNCERTAIN, False),
+        ("rewrite-or-warn", UNCERTAIN, True),
+        ("rewrite-or-warn", CERTAIN, False),
+        ("warn", UNCERTAIN, True),
+        ("warn", CERTAIN, True),
+        ("warn", view("SELECT a FROM other.t"), False),
+        ("warn", view("SELECT a FROM t", **{"view.catalogAndNamespace.part.1": "sales"}), True),
+        ("hold", CERTAIN, False),
+    ],
+)
+def test_comparisons_expect_the_text_that_stays_by_the_policy(setting: RenamedViews, table: Table, *, keeps: bool) -> None:
+    """They named it as a difference in each look, and no repair changed it."""
+    databases = {"sales": "replica"}
+    expected = expected_shape(table, databases, {}, setting)
+    assert keeps_text(table, databases, setting) == keeps
+    assert (expected == table_shape(table)) == (keeps or table.viewOriginalText == "SELECT a FROM other.t")
+    comparer = Comparer(["hdfs://a/"], ["hdfs://b/"], lambda _ours, _theirs: False, databases=databases, renamed_views=setting)
+    found = comparer.table("v", [Pair("", Listed(table, ()), Listed(table, ()))])
+    assert (found.keeps_text, not found.differences) == (keeps, expected == table_shape(table))
+    changed = view(f"{table.viewOriginalText} WHERE a > 1", **table.parameters)
+    assert list(shape_differences(expected, table_shape(changed), []))
