@@ -165,6 +165,7 @@ class NameMapping:
         image.owner = owner_on_target(table.owner, table.ownerType, self.owners)
         image.catName = image.id = image.accessType = None  # the target's metastore gives its own
         image.colStats = None  # set by separate operations
+        image.privileges = None  # a metastore would grant what the event has, under names of the source
         image.parameters = self._parameters(image.parameters, table.sd.location, location, evid)
         image.parameters |= {MARK: REPLICA} if is_definition(table) else {}
         self._map_storage(image.sd, location)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from zlib import crc32
 
 import pytest
+from hive_metastore.ttypes import PrincipalPrivilegeSet, PrivilegeGrantInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,6 +61,17 @@ def test_owners_have_the_names_that_the_policy_gives_them() -> None:
         function = Function(functionName="f", dbName="d", ownerName=owner, ownerType=kind)
         assert create_function(mapping, function, (), 7).image.ownerName == wanted
     assert MAPPING.new_table(table(owner="alice"), 7).owner == "alice"
+
+
+@pytest.mark.parametrize("kind", ["MANAGED_TABLE", "VIRTUAL_VIEW"])
+def test_what_a_create_table_grants_at_the_source_is_not_granted_on_the_target(kind: str) -> None:
+    """Hive's client gives the owner its privileges in the call that creates a table, and the event has them."""
+    granted = [PrivilegeGrantInfo("SELECT", 0, "alice", PrincipalType.USER, grantOption=True)]
+    privileges = PrincipalPrivilegeSet({"alice": granted}, {}, {"public": granted})
+    created = table(tableType=kind, owner="alice", privileges=privileges)
+    mapping = replace(MAPPING, owners={"alice": "bob"})
+    assert mapping.new_table(created, 7).privileges is None
+    assert created.privileges == privileges
 
 
 @pytest.mark.parametrize(
