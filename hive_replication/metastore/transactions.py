@@ -19,6 +19,7 @@ from hive_metastore.ttypes import (
 
 from hive_replication.acid.write_ids import Hidden, WriteIds
 from hive_replication.metastore import thrift_json as tjson
+from hive_replication.metastore.materialized_views import MATERIALIZED_VIEW, is_materialized
 from hive_replication.metastore.server import Calls
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table, directory_of
@@ -167,12 +168,13 @@ def _write_event(info: WriteEventInfo) -> WriteEvent | None:
     database = info.database.lower()
     try:
         thing = tjson.loads(Partition, info.partitionObj) if info.partitionObj else None
-        if thing is None and info.tableObj and not info.partition:
-            thing = tjson.loads(Table, info.tableObj)
+        # Of a commit with many partitions each write has the table's text, too.
+        text = info.tableObj or ""
+        table = tjson.loads(Table, text) if text and (not info.partition or MATERIALIZED_VIEW in text) else None
     except ValueError as error:
         return WriteEvent(info.table.lower(), info.partition or "", info.writeId, problem=str(error), database=database)
+    thing = thing or (None if info.partition else table)
     if thing is not None and (thing.catName or "hive").lower() != "hive":
         return None
-    view = '"MATERIALIZED_VIEW"' in (info.tableObj or "")
-    location = directory_of(thing)
+    view, location = table is not None and is_materialized(table), directory_of(thing)
     return WriteEvent(info.table.lower(), info.partition or "", info.writeId, files, location, view, database=database)
