@@ -68,10 +68,16 @@ class Incarnations:
     """Follows names through the events of a window, in order."""
 
     current: dict[str, Incarnation] = field(default_factory=dict[str, Incarnation])
+    _dropped: dict[str, Incarnation] = field(default_factory=dict[str, Incarnation])
 
     def of(self, name: str) -> Incarnation:
         """The incarnation that has the name now; one from before the window where nothing is known of it."""
         return self.current.setdefault(name, Incarnation([(name, BEFORE)]))
+
+    def of_or_gone(self, name: str) -> Incarnation:
+        """The same; where nothing has the name since a drop, the incarnation that was dropped."""
+        found, gone = self.of(name), self._dropped.get(name)
+        return gone if gone is not None and found.created is None and found.names == [(name, gone.dropped)] else found
 
     def create(self, name: str, evid: int) -> Incarnation:
         """The name is created."""
@@ -87,7 +93,7 @@ class Incarnations:
         """The name is dropped; whatever comes under it later is another incarnation."""
         incarnation = self.of(name)
         incarnation.dropped = evid
-        self.current[name] = Incarnation([(name, evid)])
+        self.current[name], self._dropped[name] = Incarnation([(name, evid)]), incarnation
         return incarnation
 
     def rename(self, old: str, new: str, evid: int) -> Incarnation:

@@ -109,7 +109,7 @@ class LaneIncarnations:
             self.written[event.evid, table] = begun if begun and begun.dropped else self._names.of(table)
         for one in ended.writes if isinstance(ended, tx.CommitTransaction) else ():
             of_table = self._partitions_of(self.written[event.evid, one.table])
-            self.partitions[event.evid, f"{one.table}/{one.partition}"] = of_table.of(one.partition)
+            self.partitions[event.evid, f"{one.table}/{one.partition}"] = of_table.of_or_gone(one.partition)
 
     def _partitions_of(self, table: Incarnation) -> Incarnations:
         return self._of_partitions.setdefault(id(table), Incarnations())

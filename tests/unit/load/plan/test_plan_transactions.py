@@ -13,6 +13,7 @@ from hive_replication.events.event_records import (
     AlterTable,
     ChangedPartition,
     CreateTable,
+    DropPartition,
     DropTable,
     Event,
     Notification,
@@ -155,6 +156,31 @@ def test_what_was_written_to_a_table_before_its_drop_does_not_come_into_the_next
     commits = [one for one in plan.operations if isinstance(one, ReplayCommit)]
     assert [(one.transaction, len(one.written)) for one in commits] == [(8, 1), (7, 0)]
     assert [one.reason for one in skipped if one.evid == 8] == ["the table is gone at event 4"]
+
+
+def test_what_was_written_to_a_partition_before_its_drop_holds_nothing() -> None:
+    """Who drops a partition without a lock lets its writers go on: their tables were held until somebody repaired them."""
+    source = source_of(("create", 0, 0, 1), ("add many", 0, 0, 0), ("create", 1, 0, 0))
+    name = model.PARTS[0]
+    row = Notification(5, 0, "DROP_PARTITION", "db", "a", "")
+    image = model.table_image("a", source.tables["a"])
+    drop = WindowEvent(row, DropPartition(5, 0, "DROP_PARTITION", "db", "a", image, (name,)), ())
+    commit = window_event(
+        EventRecord(
+            Notification(6, 0, "COMMIT_TXN", "db", "", json.dumps({"txnid": 7})),
+            (FileGroup(name, (FILE,), table="a"), FileGroup("", (FILE,), table="b")),
+            writes=(TransactionWrite("a", name, 1), TransactionWrite("b", "", 1)),
+        )
+    )
+    target = Target.replica(source, lambda: 2)
+    events = [allocated(4, "a", 7), drop, commit]
+    for window in (events, events[1:]):  # its write id may have come in an earlier one
+        (segment,) = segments(with_tables(window))
+        settings = LaneSettings(target.view(ReplicaState("uuid/db", applied=3)), MAPPING, lambda _: True, acid=True)
+        plan, skipped = LanePlanner(segment.lanes[0], settings).plan()
+        (end,) = (one for one in plan.operations if isinstance(one, ReplayCommit))
+        assert (plan.stop, [one.table for one in end.written]) == (None, ["b"])
+        assert [one.reason for one in skipped] == ["the target does not have the partition any more"]
 
 
 def test_a_rebalanced_table_is_rebuilt_and_other_compactions_are_left_to_each_side() -> None:
