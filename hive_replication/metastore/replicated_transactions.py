@@ -118,6 +118,8 @@ class Replay(Transactions):
     def replay_commit(self, policy: str, transaction: int, db: str, written: Collection[WriteEvent]) -> None:
         """Commits what stands for a source's transaction; one that is not known was committed already.
 
+        Where somebody else took its write id, it is not known either: so what was written has to be seen then.
+
         Args:
             policy: whose transaction it is.
             transaction: the source's id of it.
@@ -126,7 +128,7 @@ class Replay(Transactions):
                 the files in the directories of its own tables and partitions.
 
         Raises:
-            TransactionGone: it was aborted on the target.
+            TransactionGone: it was aborted on the target, or the write id is another transaction's, which did not commit.
         """
         places = [
             WriteEventInfo(one.write_id, db, one.table, "]".join(one.files), one.partition or None)
@@ -141,10 +143,23 @@ class Replay(Transactions):
             self.call(f"commit_txn {transaction} of {name}", lambda client: client.commit_txn(request))
 
         gone = self._end(policy, transaction, commit)
-        if gone and written:
-            shown = self.write_ids(db, {one.table for one in written})
-            if not all(shown[one.table].sees(one.write_id) for one in written):
-                raise TransactionGone(f"{gone}; so what the source's transaction wrote is missing: repair its tables") from gone
+        if lost := self._unseen_of(db, written):
+            taken = (
+                f"write id {lost.write_id} of {db}.{lost.table} at {self.uri} is that of another transaction than the source's"
+            )
+            raise TransactionGone(
+                f"{gone or taken}; so what the source's transaction wrote is missing: repair its tables"
+            ) from gone
+
+    def _unseen_of(self, db: str, written: Collection[WriteEvent]) -> WriteEvent | None:
+        """One of some writes that a reader does not see; None where he sees them all."""
+        tables, left = {one.table for one in written}, list(written)
+        for ask in (self._answered, self.write_ids) if written else ():  # the one call may hide what is committed
+            shown = ask(db, tables)
+            left = [one for one in left if not shown[one.table].sees(one.write_id)]
+            if not left:
+                return None
+        return next(iter(left), None)
 
     def replay_abort(self, policy: str, transaction: int) -> None:
         """Aborts what stands for a source's transaction; one that is not known was aborted already."""

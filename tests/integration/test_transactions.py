@@ -147,6 +147,31 @@ def test_a_killed_load_is_gone_on_with(ledger: Ledger, step: str, *, after: bool
     assert {copy.origin for copy in report.copies} <= {"present"}
 
 
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_write_id_that_somebody_took_on_the_replica_holds_what_the_source_writes_with_it(
+    ledger: Ledger, *, failed: bool
+) -> None:
+    """Its rows were never seen, and all was green."""
+    connection, target = ledger.connection, ledger.connection.target
+    ledger.write("a", "1")
+    assert ledger.replicate().held == ()
+    stranger = Writer.begin(target.metastore, target.storage, ledger.database)
+    stranger.write_id("a")
+    if failed:
+        stranger.abort()
+    ledger.write("a", "2")
+    ledger.write("b", "3")
+    (held,) = ledger.replicate().held
+    assert f"write id 2 of {ledger.database}.a" in held.reason
+    assert len(ledger.files(source=False, table="b")) == 1
+    if not failed:
+        stranger.abort()
+    repair(connection.source, target, connection.store, connection.copier, ledger.database, "a")
+    ledger.write("a", "4")
+    assert ledger.replicate().held == ()
+    assert sorted(ledger.files(source=False).values()) == sorted(ledger.files(source=True).values())
+
+
 @pytest.mark.parametrize("ends", [False, True])
 def test_a_compaction_that_begins_while_a_bootstrap_lists(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, *, ends: bool) -> None:
     """Its base is not complete before it ends; then the cleaner deletes what it made needless."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +13,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import TransactionGone
+from hive_replication.metastore.transactions import WriteEvent
 
 
 class Server:
@@ -86,6 +88,50 @@ def test_transactions_whose_ids_are_far_apart_can_all_be_aborted(monkeypatch: py
     assert len({one.hostname for one in server.opened}) == 3
     metastore.abort_replayed("p", [one.id for one in opened.values()])
     assert {5, 9, 30_000, 55_000} <= set(server.ended)
+
+
+class Taken:
+    """Knows no transaction of the source any more; of its table write id 8 is the last that was given out.
+
+    Hive hides it where an older transaction had a greater one (``hidden``), which its housekeeper removed.
+    """
+
+    def __init__(self, invalid: Sequence[int] = (), aborted: bytes = b"", *, hidden: bool = False) -> None:
+        self._answer = SimpleNamespace(
+            fullTableName="db.t", writeIdHighWaterMark=7 if hidden else 8, invalidWriteIds=list(invalid), abortedBits=aborted
+        )
+
+    def commit_txn(self, request: Any) -> None:
+        """It does nothing, and answers well."""
+
+    def get_open_txns_info(self) -> Any:
+        return SimpleNamespace(open_txns=[])
+
+    def get_valid_write_ids(self, request: Any) -> Any:
+        return SimpleNamespace(tblValidWriteIds=[self._answer])
+
+    def get_max_allocated_table_write_id(self, request: Any) -> Any:
+        return SimpleNamespace(maxWriteId=8)
+
+    def call(self, what: str, do: Callable[[Any], Any]) -> Any:
+        return do(self)
+
+
+@pytest.mark.parametrize("aborted", [b"\x01", b""], ids=["aborted", "open"])
+def test_a_commit_whose_write_id_somebody_else_took_is_told_of(monkeypatch: pytest.MonkeyPatch, aborted: bytes) -> None:
+    """Who writes on a replica takes the source's next write id: what the source wrote with it was lost, and all was green."""
+    metastore = Metastore("thrift://t:1")
+    monkeypatch.setattr(metastore, "call", Taken([8], aborted).call)
+    with pytest.raises(TransactionGone, match=r"write id 8 of db.t at .* is that of another transaction.*repair its tables"):
+        metastore.replay_commit("p", 5, "db", [WriteEvent("t", "", 8)])
+    metastore.replay_commit("p", 5, "db", [])  # nothing is lost of what wrote nothing
+
+
+@pytest.mark.parametrize("server", [Taken(), Taken(hidden=True), Taken([6], b"\x01")])
+def test_a_commit_that_was_carried_out_before_is_repeated(monkeypatch: pytest.MonkeyPatch, server: Taken) -> None:
+    metastore = Metastore("thrift://t:1")
+    monkeypatch.setattr(metastore, "call", server.call)
+    metastore.replay_commit("p", 5, "db", [WriteEvent("t", "", 8)])
 
 
 def test_the_generated_request_has_the_field_of_hive_4() -> None:
