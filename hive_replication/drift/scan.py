@@ -181,12 +181,17 @@ class DriftScan:
         )
 
     def _transactional(self, table: Table, replica: Table, scan: BatchScan, memory: Memory) -> TableDrift:
-        """Compares what readers see of a transactional table, not its metadata, if the directories of a side have changed."""
+        """Compares what readers see of a transactional table, not its metadata, if what a side lists or shows has changed.
+
+        The directories alone do not tell what was committed since: files lie there before, and an empty base is not listed.
+        """
         name = table.tableName.lower()
         objects = list(scan.objects.values())
         ours = list(observed(self.source.storage, [one.source for one in objects]))
         theirs = list(observed(self.target.storage, [one.target for one in objects]))
-        digest = hashlib.sha256(" ".join(one.digest for one in (*ours, *theirs)).encode()).hexdigest()[:16]
+        seen = ((self.source, self.database), (self.target, self._replica))
+        write_ids = [side.metastore.write_ids(db, [name])[name].encode(name) for side, db in seen]
+        digest = hashlib.sha256(" ".join([*(one.digest for one in (*ours, *theirs)), *write_ids]).encode()).hexdigest()[:16]
         answer = TableDrift(name, len(objects), listings=2 * len(objects))
         if memory.read(name).get("") == Baseline(digest, 0):
             return answer

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.cli.commands import drift as command
 from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.dump.listing import Unsettled
@@ -117,7 +118,9 @@ def scanned_transactional(monkeypatch: pytest.MonkeyPatch, told: TableComparison
     monkeypatch.setattr("hive_replication.drift.scan.observed", lambda *_: [])
     written: list[str] = []
     memory: Any = SimpleNamespace(read=lambda _: {}, write=lambda name, _: written.append(name))
-    sides: Any = SimpleNamespace(storage=None)
+    metastore = SimpleNamespace(write_ids=lambda *_: {"t": WriteIds()})
+    policy = SimpleNamespace(target_of=lambda _: "sales")
+    sides: Any = SimpleNamespace(storage=None, metastore=metastore, policy=policy)
     table: Any = SimpleNamespace(tableName="t")
     scan = DriftScan(sides, sides, "sales", sleep=lambda _: None)
     return scan._transactional(table, table, cast("Any", SimpleNamespace(objects={})), memory), written  # pyright: ignore[reportPrivateUsage]
