@@ -204,7 +204,7 @@ def _lanes(
         yield from surplus_lanes(session, surplus, other_history=other_history)
         yield from _functions(session, repair=repair)
     else:
-        yield from left_out_lanes(session)
+        yield from left_out_lanes(session, _wanted(session, records))
 
 
 def _wanted(session: Session, records: list[TableRecord]) -> set[str]:

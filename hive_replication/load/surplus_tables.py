@@ -51,10 +51,16 @@ def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool
             yield LanePlan((name,), session.state.position(name), (op.DropTable(header.to_evid, table.tableName),))
 
 
-def left_out_lanes(session: Session) -> Iterator[LanePlan]:
-    """Holds the replica of a table that its own dump leaves out, also one that has left the policy and is taken in again."""
+def left_out_lanes(session: Session, made: Container[str]) -> Iterator[LanePlan]:
+    """Holds the replica of a table that its own dump leaves out, also one that has left the policy and is taken in again.
+
+    Args:
+        session: the load of a dump of a table.
+        made: target tables that the dump has: it may leave out partitions of one, which concerns no other of them.
+    """
     header = session.reader.header
-    reasons = {session.mapping.table(name): reason for name, reason in header.skipped.items()}
+    named = {session.mapping.table(name): reason for name, reason in header.skipped.items()}
+    reasons = {name: reason for name, reason in named.items() if name not in made}
     for table in session.target.metastore.tables(session.database, reasons) if reasons and session.replica.there else ():
         name = table.tableName.lower()
         if is_ours(table, session.identity) and gate.due(header.to_evid, object_id(table), again=True):

@@ -20,7 +20,7 @@ from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
 from hive_replication.load.report import Held
 from hive_replication.metastore.types import Table
 from hive_replication.policy import PolicyScope
-from tests.bootstraps import SOURCE, Loading, header, loading, replica
+from tests.bootstraps import SOURCE, Loading, header, loaded, loading, record, replica
 
 ICEBERG = "tables of Iceberg are not replicated"
 WAITS = f"{TAKEN_IN_REASON}and comes whole with the next load"
@@ -86,3 +86,12 @@ def test_a_table_that_is_to_be_rebuilt_and_is_left_out_by_then_is_held(monkeypat
     assert [(one.tables, one.table) for one in load.held] == [(("t", "u"), "t")]
     assert (load.state.why_left_out("t"), load.state.why_left_out("u")) == (ICEBERG, "")
     assert load.state.held["u"].startswith("held with t: ")
+
+
+def test_a_dump_of_one_table_without_the_partitions_outside_its_filter_holds_nothing() -> None:
+    """What it leaves out stands under the table's name, and the table itself is there; an earlier hold ends."""
+    outside = "3 partitions are left out: they are outside its partition filter p > '3'"
+    state = ReplicaState(SOURCE, 50).quarantine("t", 40, "its files are gone")
+    load = loaded(state, header(60, "t", skipped={"t": outside}), [replica("t", 40)], [record("t")])
+    assert (load.held, dict(load.state.held), dict(load.state.at)) == ([], {}, {"t": 60})
+    assert [(one.what, one.reason) for one in load.skipped] == [("t", outside)]
