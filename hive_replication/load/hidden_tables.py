@@ -1,20 +1,49 @@
-"""Tables that the source has and does not show: nothing says that somebody dropped them.
+"""Tables that a dump lacks although the source may have them: only its answer for one table says what became of it.
 
 A metastore with a filter (``metastore.server.filter.enabled``, as with Ranger) leaves out of its lists, without an error, what
-the account may not see.
+the account may not see. So a table that is in none of them is gone, hidden or, where a grant has come since, shown.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from hive_replication.errors import MetastoreError
 from hive_replication.load.session import Session
 
 
-def why_hidden(session: Session, table: str) -> str:
-    """Why the source may have a table that was in none of its lists, "" where it has none, or shows it by now.
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The source has no such table, or cannot be asked: then its dump is believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """The source may have it, and does not show it.
 
     Args:
-        session: the load, whose dump is believed where the source cannot be asked.
+        reason: one sentence.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The source has it, and lists it by now.
+
+    Args:
+        created: when it was made, seconds since the epoch; 0 where unknown.
+    """
+
+    created: int
+
+
+def at_source(session: Session, table: str) -> Gone | Hidden | Shown:
+    """What became of a table that was in none of the source's lists.
+
+    Args:
+        session: the load.
         table: its name.
 
     Raises:
@@ -22,11 +51,14 @@ def why_hidden(session: Session, table: str) -> str:
     """
     source, database = session.target.source_metastore, session.reader.header.scope.database
     if source is None:
-        return ""
+        return Gone()
     try:
-        if source.table(database, table) is None or table in source.table_names(database, table):
-            return ""
+        found = source.table(database, table)
+        if found is None:
+            return Gone()
+        if table in source.table_names(database, table):
+            return Shown(found.createTime or 0)
         words = "it is in no list of tables"
     except MetastoreError as error:
         words = str(error)
-    return f"the source hides the table from replication: {words}"
+    return Hidden(f"the source hides the table from replication: {words}")

@@ -7,14 +7,14 @@ forgotten where a load is killed in between. What is loaded here is held no long
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import GONE
 from hive_replication.events import event_records as r
 from hive_replication.load.foreign_key_lanes import add_late_key
-from hive_replication.load.hidden_tables import why_hidden
+from hive_replication.load.hidden_tables import Hidden, Shown, at_source
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import on_target
 from hive_replication.load.operations.mark_left import MarkLeft
@@ -124,7 +124,7 @@ def _settle_left(session: Session) -> None:
     """Marks or drops the replicas that have left the policy; those that are gone are left out of the state.
 
     What was taken in again is held, or made anew by now; the rest of such names are tables that the source does not have,
-    or hides.
+    or that it has hidden.
     """
     left = dict(session.state.left)
     if not left or not session.replica.there:
@@ -137,7 +137,8 @@ def _settle_left(session: Session) -> None:
     stale |= {name: left[name] for name in taken if session.state.is_stale(ours[name]) and not held(name)}
     all_go, evid = session.target.policy.excluded == "drop", session.reader.header.to_evid
     going = {name for name in stale if name not in session.state.held and (all_go or name in taken)}
-    going -= {name for name in going & taken if _is_hidden(session, name)}
+    kept = _hidden_or_awaited(session, going & taken)
+    going -= kept
     marks = {name: stale.get(name, 0) for name in ours}
     lanes = [
         LanePlan((name,), at, (op.DropTable(evid, name) if name in going else MarkLeft(evid, name, at),))
@@ -153,12 +154,27 @@ def _settle_left(session: Session) -> None:
         rest.finish(replace(session.state, left={name: at for name, at in stale.items() if name not in gone}), whole=False)
 
 
-def _is_hidden(session: Session, name: str) -> bool:
-    """Whether the source may have a table that the policy takes in again, so that its replica stays as one that has left."""
-    reason = why_hidden(session, name)
-    if reason:
-        _LOG.warning("the replica is not brought up to date: %s", reason, extra=about(session.database, name))
-    return bool(reason)
+def _hidden_or_awaited(session: Session, names: Iterable[str]) -> set[str]:
+    """Those of the replicas that the policy takes in again that stay: their tables are hidden, or are awaited from here on."""
+    kept = set[str]()
+    for name in sorted(names):
+        match at_source(session, name):
+            case Hidden(reason):
+                _LOG.warning("the replica is not brought up to date: %s", reason, extra=about(session.database, name))
+            case Shown():
+                _await(session, name)
+            case _:
+                continue
+        kept.add(name)
+    return kept
+
+
+def _await(session: Session, name: str) -> None:
+    """Holds a table that the source shows by now, so that the next dump has it."""
+    evid, state = session.reader.header.to_evid, session.state
+    held = Held((name,), max(evid, state.position(name)), evid, f"{TAKEN_IN_REASON}and comes whole with the next load")
+    session.held.append(held)
+    session.replica.write_state(state.quarantine(name, held.after, held.reason))
 
 
 def _is_taken(session: Session, table: Table) -> bool:

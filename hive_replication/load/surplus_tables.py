@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from hive_replication.load.hidden_tables import why_hidden
+from hive_replication.load.hidden_tables import Hidden, Shown, at_source
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan, Stop
@@ -45,10 +45,21 @@ def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool
             continue
         if name in left_out:
             yield _left_out(header.to_evid, name, left_out[name])
-        elif name not in header.skipped and (reason := why_hidden(session, name)):
+        elif name not in header.skipped and (reason := _why_kept(session, name)):
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
         else:
             yield LanePlan((name,), session.state.position(name), (op.DropTable(header.to_evid, table.tableName),))
+
+
+def _why_kept(session: Session, name: str) -> str:
+    """Why a replica stays whose table was in none of the source's lists, or "" where that is gone; one made since comes anew."""
+    match at_source(session, name):
+        case Hidden(reason):
+            return reason
+        case Shown(created) if not 0 < session.reader.header.to_time < created:
+            return "the source shows the table to replication since the dump was made: the catch-up that is due brings it"
+        case _:
+            return ""
 
 
 def left_out_lanes(session: Session, made: Container[str]) -> Iterator[LanePlan]:

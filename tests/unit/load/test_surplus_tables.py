@@ -14,6 +14,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load import newly_included_tables
 from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
+from hive_replication.metastore.types import Table
 from hive_replication.policy import PolicyScope
 from hive_replication.storage.failures import account
 from tests import model
@@ -140,10 +141,20 @@ def test_a_replica_stays_whose_table_the_source_hides(recovery: str, answer: obj
     assert (load.state.applied, load.state.lost) == (60, ["secret"])
 
 
-def test_a_table_that_was_made_after_the_dump_is_not_hidden() -> None:
-    shown = source(record("secret").table, ("secret",))
+def secret(created: int) -> Table:
+    """The source's table, made at a time."""
+    table = record("secret").table
+    table.createTime = created
+    return table
+
+
+@pytest.mark.parametrize(("created", "kept"), [(6, False), (5, True), (0, True)])
+def test_of_tables_that_the_source_shows_by_now_those_made_after_the_dump_are_not_its(created: int, kept: bool) -> None:
+    """The account may see the others only since then: the dump, which does not have them, says nothing of them."""
+    shown = source(secret(created), ("secret",))
     load = loaded(ReplicaState(SOURCE, 50), header(60), [replica("secret", 40)], source=shown)
-    assert (load.dropped, load.held) == ({"secret"}, [])
+    assert (load.dropped, load.state.lost) == (set[str](), ["secret"]) if kept else ({"secret"}, [])
+    assert [one.tables for one in load.held] == [("secret",)] * kept
 
 
 def test_nothing_is_dropped_while_the_source_does_not_answer() -> None:
@@ -160,3 +171,15 @@ def test_a_replica_that_left_and_is_taken_in_again_stays_where_the_source_hides_
     newly_included_tables.with_joined_tables(load, cast("Any", None))
     assert load.dropped == dropped
     assert dict(load.state.left) == ({} if dropped else {"secret": 45})
+
+
+def test_a_replica_that_left_and_is_taken_in_again_is_awaited_once_the_source_shows_its_table() -> None:
+    """It was dropped, and nothing brought it back."""
+    state = ReplicaState(SOURCE, 60, scope=EVERY, left={"secret": 45})
+    shown = source(record("secret").table, ("secret",))
+    load = loading(state, header(60, taken=EVERY, joined={}), [replica("secret", 40)], source=shown)
+    newly_included_tables.with_joined_tables(load, cast("Any", None))
+    assert (load.dropped, load.state.coming, dict(load.state.at)) == (set(), {"secret"}, {"secret": 60})
+    assert (dict(load.state.left), [one.tables for one in load.held]) == ({"secret": 45}, [("secret",)])
+    newly_included_tables.with_joined_tables(load, cast("Any", None))  # the next window, whose dump could not be made in time
+    assert (load.dropped, load.state.coming) == (set(), {"secret"})
