@@ -35,7 +35,7 @@ from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery
-from hive_replication.load.surplus_tables import left_out_lanes, surplus_lanes, surplus_names
+from hive_replication.load.surplus_tables import left_out_lanes, surplus_lanes, surplus_names, unshown_lanes
 from hive_replication.load.untrusted_dump import (
     validate_files,
     validate_function_name,
@@ -171,7 +171,9 @@ def _lanes(
     header, mapping = session.reader.header, session.mapping
     other_history = _other_history(session, repair=repair)
     exists = session.replica.there  # a plan does not create the database
-    surplus = surplus_names(session, _wanted(session, records) | left_undone(session)) if whole_database else []
+    settled = _wanted(session, records) | left_undone(session)
+    unshown = set(map(mapping.table, header.unshown)) - settled
+    surplus = surplus_names(session, settled | unshown) if whole_database else []
     known.announce(mapping.table(record.name) for record in records)
     for record in parts.reading(records):
         name = mapping.table(record.name)
@@ -201,6 +203,7 @@ def _lanes(
             if any(name in held.tables for held in session.held):
                 break  # what is left of it comes with the next load of the dump
     if whole_database:
+        yield from unshown_lanes(session, unshown)
         yield from surplus_lanes(session, surplus, other_history=other_history)
         yield from _functions(session, repair=repair)
     else:

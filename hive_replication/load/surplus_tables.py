@@ -7,7 +7,7 @@ is held.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from hive_replication.load.hidden_tables import Hidden, Shown, at_source
 from hive_replication.load.operations import kinds as op
@@ -60,6 +60,20 @@ def _why_kept(session: Session, name: str) -> str:
             return "the source shows the table to replication since the dump was made: the catch-up that is due brings it"
         case _:
             return ""
+
+
+def unshown_lanes(session: Session, names: Iterable[str]) -> Iterator[LanePlan]:
+    """Holds tables that the source's metastore did not show, whether they have replicas or not: these stay as they are.
+
+    Args:
+        session: the load of a dump of a whole database.
+        names: target tables.
+    """
+    header = session.reader.header
+    words = {session.mapping.table(name): reason for name, reason in header.unshown.items()}
+    for name in sorted(names):
+        reason = f"the source's metastore did not show it to the account of the dump: {words[name]}"
+        yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
 
 
 def left_out_lanes(session: Session, made: Container[str]) -> Iterator[LanePlan]:

@@ -57,7 +57,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     _read_all(source, reader, begin, left, progress)
     metadata_only = source.policy.metadata_only
     fold = Fold(writer, scope.database, reader.reads, source.includes(scope), database, left, metadata_only, source.acid)
-    fold.children, fold.filters, fold.skipped = reader.children, source.policy.filters(scope.database), reader.skipped
+    fold.children, fold.filters, fold.absent = reader.children, source.policy.filters(scope.database), reader.absent
     with_functions = scope.table is None and not metadata_only
     if with_functions:
         fold.functions = _functions(source, scope.database)
@@ -91,6 +91,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         taken=source.policy.scope(scope.database).text if scope.table is None else "",
         read=source.policy.source.paths,
         filters=outside.filters,
+        unshown=reader.unshown,
     )
     if known:
         header = replace(header, equal=tuple(sorted(left)), recovery=known.recovery)
@@ -171,7 +172,7 @@ def _read_again(source: Source, reader: ObjectReader, fold: Fold, table: str) ->
     """
     if table:
         changed = {*fold.reads, *fold.left} ^ set(reader.names())  # a rename is logged under one of its names
-        fold.read_again({table} | (changed - reader.skipped.keys()))
+        fold.read_again({table} | (changed - reader.absent.keys()))
         return
     database = source.metastore.database(fold.database)
     if database is None:

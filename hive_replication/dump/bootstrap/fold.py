@@ -47,7 +47,7 @@ class Fold:
         functions: the database's functions by name, read at the dump's begin.
         children: for each table those with foreign keys that point at it.
         filters: which partitions are in the dump; events are folded without the others.
-        skipped: tables that the dump does not have since they are of a kind that is left out; one that goes is read again.
+        absent: tables that are there and not in the dump, as of a kind that is left out; one that goes is read again.
     """
 
     draft: DumpWriter
@@ -61,7 +61,7 @@ class Fold:
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     filters: PartitionFilters = field(default_factory=PartitionFilters)
-    skipped: Container[str] = ()
+    absent: Container[str] = ()
     unread: set[str] = field(default_factory=set[str])
     unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -152,9 +152,9 @@ class Fold:
         self.unlisted = {key for key in self.unlisted if key[0] != name}
 
     def _go(self, name: str) -> None:
-        """A table that goes is not read; but where the dump says that it is left out, which is of tables that are there."""
+        """A table that goes is not read; but where the dump says why it lacks it, which it says of tables that are there."""
         self.unread.discard(name)
-        self.unread |= {name} if name in self.skipped else set()
+        self.unread |= {name} if name in self.absent else set()
 
     def _create_table(self, event: r.CreateTable) -> None:
         name = event.table

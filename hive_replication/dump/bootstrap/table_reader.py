@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -41,11 +42,11 @@ class Read:
 class ObjectReader:
     """Reads tables of one database into a dump.
 
-    ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not, and ``unshown``
-    which of them the metastore does not show; ``children`` which tables have foreign keys that point at a table. ``begun`` tells
-    of those that are being read the event id before, and the last partition that is in the dump. ``writing`` is held while the
-    writer, ``reads`` and ``begun`` are in use; ``checkpoint`` is noted with them, as long as the dump only grows. ``progress``
-    shows the partitions of each table.
+    ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` which others are of a kind that is left
+    out, and why, ``unshown`` which the metastore does not show, with its words; ``children`` which tables have foreign keys that
+    point at a table. ``begun`` tells of those that are being read the event id before, and the last partition that is in the
+    dump. ``writing`` is held while the writer, ``reads`` and ``begun`` are in use; ``checkpoint`` is noted with them, as long as
+    the dump only grows. ``progress`` shows the partitions of each table.
     """
 
     source: Source
@@ -54,12 +55,17 @@ class ObjectReader:
     lister: Lister
     reads: dict[str, Read] = field(default_factory=dict[str, Read])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
-    unshown: set[str] = field(default_factory=set[str])
+    unshown: dict[str, str] = field(default_factory=dict[str, str])
     children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     begun: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     writing: Lock = field(default_factory=Lock)
     checkpoint: Checkpoint | None = None
     progress: Progress = field(default_factory=Silent)
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Tables that are there and not in the dump, as far as it is, each with why."""
+        return ChainMap(self.skipped, self.unshown)
 
     def names(self) -> list[str]:
         """Tables of the scope at this moment.
@@ -91,25 +97,29 @@ class ObjectReader:
                 raise
             _LOG.warning("the load holds a table that cannot be read: %s", error, extra=about(self.scope.database, name))
             self._leave_out(name)
-            self.skipped[name] = f"the metastore does not show it: {reason(error)}"
-            self.unshown.add(name)
+            self.unshown[name] = reason(error)
 
     def put_unshown(self) -> None:
         """Puts the tables that the metastore did not show into the dump, as far as it names them: as what the load holds.
 
         Only now, when all events are folded: no event tells what is in them.
         """
-        names = sorted(self.unshown - self.reads.keys())
-        with suppress(MetastoreError):  # what is not in the dump at all stays on the target as it is
+        for name in self.unshown.keys() & self.reads.keys():  # made anew meanwhile
+            del self.unshown[name]
+        names = sorted(self.unshown)
+        with suppress(MetastoreError):  # the dump's header names the others, such as views, which have no location
             for table in map(restored, self.source.metastore.tables(self.scope.database, names)):
                 left_out = why_skipped(table, metadata_only=self.source.policy.metadata_only, acid=self.source.acid)
-                if table.sd.location and not left_out:
+                if left_out:
+                    self.skipped[table.tableName.lower()] = left_out
+                    del self.unshown[table.tableName.lower()]
+                elif table.sd.location:
                     self.writer.put_table(TableRecord(table, (FileRef.unshown_table(table.sd.location),)))
 
     def _read(self, name: str) -> None:
         begin, last = self.begun.get(name) or (self.source.metastore.current_event_id(), "")
         self.skipped.pop(name, None)
-        self.unshown.discard(name)
+        self.unshown.pop(name, None)
         found = self.source.metastore.table(self.scope.database, name)
         table = restored(found) if found else None
         metadata_only = self.source.policy.metadata_only

@@ -52,7 +52,8 @@ def header_text(header: DumpHeader) -> bytes:
     more = {"scope": asdict(header.scope), "skipped": dict(header.skipped), "db": tjson.dumps(header.source_database)}
     more |= {"digests": "sha256"} | ({"joined": dict(header.joined)} if header.joined else {})
     more |= {"filters": header.filters.texts} if header.filters.texts else {}
-    return text(plain | more, _VERSION_2 if header.joined or header.filters.texts else VERSION)
+    more |= {"unshown": dict(header.unshown)} if header.unshown else {}
+    return text(plain | more, _VERSION_2 if header.joined or header.filters.texts or header.unshown else VERSION)
 
 
 _HEADER = (
@@ -77,6 +78,7 @@ def header_of(data: bytes, *, digests: bool = True) -> DumpHeader:
     names = value.scope.partitions
     scope = Scope(value.scope.database, value.scope.table, None if names is None else tuple(names))
     plain: dict[str, Any] = {key: getattr(value, key) for key in _HEADER} | {"equal": tuple(value.equal), "joined": value.joined}
+    plain["unshown"] = value.unshown
     plain["read"] = None if value.read is None else tuple(value.read)
     database = whole_database(tjson.loads(Database, value.db))
     filters = PartitionFilters.read(value.filters)

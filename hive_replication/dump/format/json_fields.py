@@ -58,6 +58,7 @@ class HeaderText(_Wire):
     read: list[str] | None = None
     joined: dict[str, str] = {}
     filters: list[Annotated[tuple[str, str], Field(strict=False)]] = []
+    unshown: dict[str, str] = {}
     digests: Literal["sha256"] | None = None
 
 

@@ -63,6 +63,7 @@ class DumpHeader:
             :data:`GONE` where it is no more.
         read: directories beside the database's own that the policy let it read; None of dumps that did not look.
         filters: which partitions of its tables it has.
+        unshown: tables of a database that the metastore did not show, each with its words: nobody knows what they hold.
     """
 
     kind: Literal["bootstrap", "incremental"]
@@ -85,6 +86,7 @@ class DumpHeader:
     joined: Mapping[str, str] = field(default_factory=dict[str, str])
     read: tuple[str, ...] | None = None
     filters: PartitionFilters = field(default_factory=PartitionFilters)
+    unshown: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ headers = st.builds(
     to_hash=text,
     created=st.floats(0, 1e12),
     skipped=st.dictionaries(text, text, max_size=2),
+    unshown=st.dictionaries(text, text, max_size=2),
 )
 lines = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=10)
 refs = st.lists(st.builds(FileRef, lines, lines, lines, lines), max_size=3).map(tuple)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 
 import pytest
@@ -136,13 +136,38 @@ def test_a_table_that_the_metastore_does_not_show_stops_no_other(monkeypatch: py
     monkeypatch.setattr(Moving, call, refused)
     draft = Draft()
     header = dump_objects(moving_source(source, [], []), Scope("db"), draft, Silent()).header
-    assert header.skipped == {"a": "the metastore does not show it: get_table db.a: Permission denied"}
+    assert (header.skipped, header.unshown) == ({}, {"a": "get_table db.a: Permission denied"})
     assert draft.tables["a"].files == (FileRef.unshown_table(f"{model.ROOT}/a"),)
     assert draft.parts["a"] == {}
     draft.drop_table("a")
     assert draft.state() == {"b": source.state()["b"]}
     with pytest.raises(MetastoreError, match="Permission denied"):
         dump_objects(moving_source(source, [], []), Scope("db", "a"), Draft(), Silent())
+
+
+@pytest.mark.parametrize("answer", ["refused", "no location", "left out"])
+def test_a_table_of_which_the_metastore_shows_nothing_to_put_is_named_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """A view, or one that is in no list; where the list shows that it is of a kind that is left out, the dump says so."""
+    source, shown = model.Source(), Moving.tables
+    source.act("create", 0, 0, 0)
+
+    def refused(*_: object) -> None:
+        raise MetastoreError("get_table db.a: Permission denied")
+
+    def answered(moving: Moving, database: str, names: Iterable[str]) -> Iterator[Table]:
+        for table in shown(moving, database, names):
+            table.sd.location = None
+            table.parameters |= {"storage_handler": "x"} if answer == "left out" else {}
+            yield table
+
+    monkeypatch.setattr(Moving, "table", refused)
+    monkeypatch.setattr(Moving, "tables", refused if answer == "refused" else answered)
+    draft = Draft()
+    header = dump_objects(moving_source(source, [], []), Scope("db"), draft, Silent()).header
+    assert (list(header.skipped), list(header.unshown)) == ((["a"], []) if answer == "left out" else ([], ["a"]))
+    assert draft.tables == {}
 
 
 @pytest.mark.parametrize("calls", range(9))
@@ -156,7 +181,7 @@ def test_a_table_that_is_not_shown_and_dropped_during_the_dump_is_not_in_it(monk
 
     monkeypatch.setattr(Moving, "table", refused)
     header, draft = _dumped("drop", calls)
-    assert ("a" in header.skipped) == (header.to_evid == 1)
+    assert ("a" in header.unshown) == (header.to_evid == 1)
     assert "a" not in draft.tables or header.to_evid == 1
 
 

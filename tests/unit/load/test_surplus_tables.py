@@ -100,6 +100,18 @@ def test_a_bootstrap_that_goes_on_keeps_nothing_of_what_the_source_leaves_out() 
     assert (load.dropped, load.held, load.state.applied) == ({"t"}, [], 60)
 
 
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("applied", [None, 50])
+def test_a_table_of_which_the_metastore_shows_nothing_is_held_until_it_does(applied: int | None, there: bool) -> None:
+    """Such as a view. A bootstrap that went on dropped its replica, the first one passed it over, and others held it for ever."""
+    state = ReplicaState(SOURCE, applied, checkpoint="hdfs://dst/dumps/db/1" if applied is None else "")
+    found = [replica("v", 40)] if there else []
+    load = loaded(state, header(60, unshown={"v": "Permission denied"}), found, [record("e")], repair=False)
+    reason = "the source's metastore did not show it to the account of the dump: Permission denied"
+    assert (load.dropped, [(one.tables, one.reason, one.refused) for one in load.held]) == (set(), [(("v",), reason, True)])
+    assert (load.state.applied, load.state.lost, dict(load.state.held)) == (60, ["v"], {"v": reason})
+
+
 def test_foreign_tables_are_left_alone() -> None:
     found = replica("t", 40, **{"hive_replication.source": "other/db", LEFT_MARK: "4"})
     load = loaded(ReplicaState(SOURCE, 50), header(60, skipped={"t": ICEBERG}), [found])
