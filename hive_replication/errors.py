@@ -27,6 +27,14 @@ class Refused(ReplicationError):
     exit_code: ClassVar[int] = 3
 
 
+class LockLost(Refused):
+    """Another load may run: whatever was under way under the lock ends as a whole."""
+
+
+class LockSilent(LockLost):
+    """No sign of life got through for so long that another load may take the lock over; the next one tells that none has."""
+
+
 class Outdated(Refused):
     """A dump of an object is from before what the target has of it by now: a new dump helps."""
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from hive_replication.copy.tasks import Check, Copier, CopyFailure, CopyResult, CopyTask
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import LockSilent, ReplicationError
+
+_LOG = logging.getLogger(__name__)
+_PATIENCE, _POLL = 600.0, 1.0  # seconds for which copying waits for a heartbeat, and between two looks
 
 
 @runtime_checkable
@@ -23,7 +30,7 @@ class Checking(Protocol):
 
 
 class WhileHeld:
-    """Copies as a copier does, until a lock is lost.
+    """Copies as a copier does, until a lock is lost. Where nothing is heard of the lock it waits, and goes on with the rest.
 
     Args:
         copier: copies; asks while it does if it can.
@@ -31,8 +38,7 @@ class WhileHeld:
     """
 
     def __init__(self, copier: Copier, check: Check) -> None:
-        self._ask, self._lost = check, list[ReplicationError]()
-        self._copier = checked(copier, self._check)
+        self._copier, self._ask = copier, check
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
         """Copies and proves each file.
@@ -40,18 +46,68 @@ class WhileHeld:
         Raises:
             LockLost: files that are on their way get no names any more, but those of Spark tasks that end at this moment.
         """
-        for answer in self._copier.copy(tasks):
-            self._check()
-            yield answer
+        left = list(tasks)
+        while left:
+            held, answered = _Latch(self._ask), Counter[str]()
+            for answer in self._until_lost(left, held):
+                answered[answer.task.target] += 1  # a file of two objects is copied for each
+                yield answer
+            if not held.lost:
+                return
+            self._wait()
+            left = [task for task in left if not _counted_off(answered, task.target)]
 
-    def _check(self) -> None:
-        if self._lost:  # for good: a heartbeat may still come through for what a file has met
-            raise self._lost[0]
+    def _until_lost(self, tasks: list[CopyTask], held: _Latch) -> Iterator[CopyResult | CopyFailure]:
+        """One round. What fails after the lock was lost may have failed for it, and is left for the next."""
+        with suppress(LockSilent):
+            for answer in checked(self._copier, held.check).copy(tasks):
+                with suppress(LockSilent):
+                    held.check()
+                if not held.lost:
+                    yield answer
+                    continue
+                if isinstance(answer, CopyResult):
+                    self._wait()
+                    yield answer
+                return
+
+    def _wait(self) -> None:
+        """Waits for a sign of life of a lock of which nothing is heard: once there is one, nobody else has had it."""
+        until, silent = time.monotonic() + _PATIENCE, False
+        while True:
+            try:
+                self._ask()
+            except LockSilent:
+                if time.monotonic() >= until:
+                    raise
+                if not silent:
+                    _LOG.warning("no heartbeat for the load's lock gets through: copying waits for one, up to %.0f s", _PATIENCE)
+                silent = True
+                time.sleep(_POLL)
+            else:
+                return
+
+
+class _Latch:
+    """Once it is lost it stays so: a heartbeat may still come through for what a file has met."""
+
+    def __init__(self, ask: Check) -> None:
+        self._ask = ask
+        self.lost: ReplicationError | None = None
+
+    def check(self) -> None:
+        if self.lost:
+            raise self.lost
         try:
             self._ask()
         except ReplicationError as error:
-            self._lost.append(error)
+            self.lost = error
             raise
+
+
+def _counted_off(numbers: Counter[str], one: str) -> bool:
+    numbers[one] -= 1
+    return numbers[one] >= 0
 
 
 def checked(copier: Copier, check: Check) -> Copier:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpStore
-from hive_replication.errors import BadRequest, ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, LockLost, ReplicationError, Unreachable
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.load.replica.held_lanes import held_reason
@@ -20,7 +20,6 @@ from hive_replication.load.session import Session
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
 from hive_replication.logs import about
-from hive_replication.metastore.lock import LockLost
 
 _LOG = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from hive_metastore.ttypes import (
     UnlockRequest,
 )
 
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import LockLost, LockSilent, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
@@ -42,10 +42,6 @@ RESERVED_DATABASE = "__hive_replication__"
 _BRIEF = "brief@"  # before the host's name in a lock's agent
 _PATIENCE, _POLL = 3_600.0, 0.5  # seconds for which a lock that is held briefly is waited for, and between two looks
 _ATTEMPTS = 20  # others that ask at the same moment stand in each other's way, for a few hundredths of a second
-
-
-class LockLost(Refused):
-    """Another load may run: whatever was under way under the lock ends as a whole."""
 
 
 class MetastoreLock:
@@ -118,11 +114,13 @@ class MetastoreLock:
         """Makes sure that the lock is still ours; to be called before each change that must not be made twice.
 
         Raises:
-            LockLost: it was taken over, or too long no sign of life got through.
+            LockLost: it was removed, as by who took it over.
+            LockSilent: too long no sign of life got through.
         """
-        if self._lost or time.monotonic() - self._seen > self._stale_after:
-            raise LockLost(f"the lock on {self.name} was lost (removed, or no heartbeat for {self._stale_after:.0f} s); "
-                          "another load may run, so this one stops")  # fmt: skip
+        kind = LockLost if self._lost else LockSilent if time.monotonic() - self._seen > self._stale_after else None
+        if kind:
+            raise kind(f"the lock on {self.name} was lost (removed, or no heartbeat for {self._stale_after:.0f} s); "
+                       "another load may run, so this one stops")  # fmt: skip
 
     def _ask(self, *, patient: bool) -> bool:
         """Asks for the lock once; where others stand before us, removes those who are gone. Leaves no waiting lock behind."""

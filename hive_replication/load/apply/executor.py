@@ -16,7 +16,7 @@ from functools import cache, partial
 from threading import Event, Semaphore
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import LockLost, Refused, ReplicationError, Unreachable
 from hive_replication.load.apply.addition_pipeline import add_as_copied, adds_ahead, without_added
 from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
@@ -34,7 +34,6 @@ from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.logs import about
-from hive_replication.metastore.lock import LockLost
 from hive_replication.parallel import Call, settle
 from hive_replication.progress import Progress
 from hive_replication.storage import TooLarge

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from hive_replication.copy import while_held
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.copy.threshold_copier import ThresholdCopier
 from hive_replication.copy.while_held import WhileHeld
+from hive_replication.errors import LockLost, LockSilent
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.lock import LockLost
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
@@ -94,3 +95,42 @@ def test_spark_is_asked_to_end_while_it_copies(tmp_path: Path) -> None:
     with pytest.raises(LockLost):
         list(_Job(context, ("Repl#sales", "1 file"), partitions, worker).answers(_lost_at(2)))
     assert groups == ["Repl#sales"]
+
+
+def _silent_at(*numbers: int, then: type[LockLost] = LockSilent) -> Callable[[], None]:
+    """A check of a lock of which nothing is heard at these calls, and which is lost in another way at the last of them."""
+    calls = list[None]()
+
+    def check() -> None:
+        calls.append(None)
+        if len(calls) in numbers:
+            raise (then if len(calls) == max(numbers) else LockSilent)("no heartbeat")
+
+    return check
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 7])
+@pytest.mark.parametrize("itself", [False, True])
+def test_a_metastore_that_is_away_for_a_minute_ends_no_copy(
+    tmp_path: Path, storage: Storage, at: int, monkeypatch: pytest.MonkeyPatch, *, itself: bool
+) -> None:
+    """The lock's age alone ended a copy of hours, though nobody had taken the lock over."""
+    monkeypatch.setattr(while_held, "_POLL", 0.01)
+    threads, tasks = ThreadCopier(storage, storage, threads=2), _tasks(tmp_path, 5)
+    copier = WhileHeld(threads if itself else _Simple(threads), _silent_at(at, at + 1, at + 2))
+    answers = list(copier.copy([*tasks, tasks[0]]))  # a file of two objects is copied for each
+    assert sorted(answer.task.target for answer in answers) == sorted(task.target for task in [*tasks, tasks[0]])
+    assert all(isinstance(answer, CopyResult) for answer in answers)
+
+
+@pytest.mark.parametrize("lost", [LockLost, LockSilent])
+def test_nothing_gets_a_name_while_nothing_is_heard_of_the_lock(
+    tmp_path: Path, storage: Storage, lost: type[LockLost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends where the lock turns out to be another's, and where it takes too long."""
+    monkeypatch.setattr(while_held, "_POLL", 0.01)
+    monkeypatch.setattr(while_held, "_PATIENCE", 60.0 if lost is LockLost else 0.05)
+    copier = WhileHeld(ThreadCopier(storage, storage), _silent_at(*range(1, 100 if lost is LockSilent else 5), then=lost))
+    with pytest.raises(lost):
+        list(copier.copy(_tasks(tmp_path, 1)))
+    assert storage.files(f"{tmp_path.as_uri()}/target", hidden=True) == []

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hive_metastore.ttypes import LockState, ShowLocksResponseElement
+from hive_metastore.ttypes import LockState, NoSuchLockException, ShowLocksResponseElement
 
 from hive_replication import process
-from hive_replication.errors import Refused
+from hive_replication.errors import LockLost, LockSilent, MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.metastore import lock as locks
 from hive_replication.metastore.lock import MetastoreLock
 
@@ -133,3 +133,29 @@ def test_a_lock_of_a_load_is_not_waited_for() -> None:
     with lock(metastore), pytest.raises(Refused, match=r"runs: .*:\d+:"):
         lock(metastore, brief=True).acquire()
     assert time.monotonic() - began < 5
+
+
+def test_a_lock_that_is_silent_is_held_again_after_a_heartbeat_and_not_once_it_was_removed() -> None:
+    """Both were told alike, so a copy of hours ended with a metastore that was away for a minute."""
+    metastore, gone = Metastore(), list[ReplicationError]()
+
+    def heartbeat(_: Any) -> None:
+        if gone:
+            raise gone[0]
+
+    metastore.heartbeat = heartbeat  # type: ignore[method-assign]
+    with lock(metastore, heartbeat=0.02, stale_after=0.5) as held:
+        gone.append(Unreachable("away"))
+        time.sleep(0.6)
+        with pytest.raises(LockSilent):
+            held.check()
+        gone.clear()
+        time.sleep(0.2)
+        held.check()
+        error = MetastoreError("no such lock")
+        error.__cause__ = NoSuchLockException("3")
+        gone.append(error)
+        time.sleep(0.2)
+        with pytest.raises(LockLost) as lost:
+            held.check()
+    assert not isinstance(lost.value, LockSilent)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from hive_replication.copy.tasks import Copier
+from hive_replication.errors import LockLost
 from hive_replication.load import command
 from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.database import TargetDatabase
@@ -22,7 +23,6 @@ from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import SOURCE, ReplicaState
 from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.metastore.lock import LockLost
 from hive_replication.metastore.types import Database, Function, StorageDescriptor, Table
 from hive_replication.parallel import Threads
 from hive_replication.progress import Silent
@@ -132,10 +132,11 @@ def test_a_load_copies_for_as_long_as_it_holds_its_lock(monkeypatch: pytest.Monk
     load = command._Load(some, some, some, some, some, "sales", None, Silent())  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(InterruptedError):
         load.run(repair=False, only=None, rebuilt=False, source=None)
-    answers, copied = list[object](), given[0].copy(cast("Any", "abc"))
+    files: list[Any] = [SimpleNamespace(task=SimpleNamespace(target=name)) for name in "abc"]
+    answers, copied = list[object](), given[0].copy(files)
     with pytest.raises(LockLost):
         answers.extend(copied)
-    assert answers == ["a"]
+    assert answers == files[:1]
 
 
 @pytest.mark.parametrize("within", [False, True])
