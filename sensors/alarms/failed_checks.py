@@ -5,8 +5,8 @@ An answer that it could not decide does neither, but for the last of several in 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
 import dagster as dg
@@ -35,6 +35,7 @@ _MOST_READ = 100  # answers of one check of tables that are partitions
 _REASON = 300  # characters
 _CHUNK = 5_000  # keys in one statement
 _UNDECIDED = 3  # answers in a row
+_SEE_TO = "see to the reason: a check is answered again after it"
 _MOST_UNDECIDED = 100  # checks of which the answers before the last one are read
 #: What they say is told by alarms of their own: of lag, outages and held tables. Or they say which alarms are open.
 _ELSEWHERE = frozenset({UP_TO_DATE, NOTHING_HELD, NOT_HELD, NO_ALARMS})
@@ -84,25 +85,41 @@ def _stays_undecided(instance: dg.DagsterInstance, key: EvaluationKey) -> bool:
     return len(evaluations) == _UNDECIDED and all(one is not None and is_undecided(one) for one in evaluations)
 
 
-def failures(found: Answers, lasting: Collection[EvaluationKey] = ()) -> Iterator[Alarm]:
+def failures(found: Answers, lasting: Collection[EvaluationKey], known: Mapping[str, Alarm]) -> Iterator[Alarm]:
     """The alarms of checks that failed; one that could not decide is none.
 
     Args:
         found: the last answers.
         lasting: checks that could not decide for long (:func:`undecided`), which are alarms, too.
+        known: the alarms that are open, by key. One of many checks stays as it was while they may still be as many.
     """
-    failed: defaultdict[str, list[Alarm]] = defaultdict(list)
+    failed: defaultdict[tuple[str, bool], list[Alarm]] = defaultdict(list)  # by database, and those that could not decide apart
+    coming: Counter[str] = Counter()
     for key, record in found.items():
-        evaluation = record.evaluation
+        database, evaluation = database_of(key.check.asset_key), record.evaluation
+        kinds = failed[database, False], failed[database, True]
         if record.status == Status.FAILED and evaluation and (key in lasting or not is_undecided(evaluation)):
-            failed[database_of(key.check.asset_key)].append(_alarm(key, evaluation))
-    for database, alarms in failed.items():
-        if len(alarms) <= _MOST:
+            kinds[key in lasting].append(_alarm(key, evaluation))
+        else:
+            coming[database] += _is_open(record)
+    for (database, undecided), alarms in failed.items():
+        together = _together(database, alarms, undecided=undecided)
+        if len(alarms) > _MOST:
+            yield together
+        elif together.key in known and len(alarms) + coming[database] > _MOST:
+            yield known[together.key]
+        else:
             yield from alarms
-            continue
-        some = ", ".join(one.about for one in islice(alarms, 3))
-        title = f"more than {_MOST} checks of {database} fail, among them {some}"
-        yield Alarm("failed check", database, title, f"hive-repl repair {for_shell(database)}", database=database)
+
+
+def _together(database: str, alarms: Sequence[Alarm], *, undecided: bool) -> Alarm:
+    some = ", ".join(one.about for one in islice(alarms, 3))
+    if undecided:
+        about, what, advice = f"undecided checks of {database}", f"could not decide {_UNDECIDED} times in a row", _SEE_TO
+    else:
+        about, what, advice = database, "fail", f"hive-repl repair {for_shell(database)}"
+    title = f"more than {_MOST} checks of {database} {what}, among them {some}"
+    return Alarm("failed check", about, title, advice, database=database)
 
 
 def unanswered(found: Answers) -> set[str]:
@@ -127,10 +144,7 @@ def _alarm(key: EvaluationKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:
         )
     failed = "failed"
     if is_undecided(evaluation):
-        failed, advice = (
-            f"could not decide {_UNDECIDED} times in a row",
-            "see to the reason: the check is answered again after it",
-        )
+        failed, advice = f"could not decide {_UNDECIDED} times in a row", _SEE_TO
     title = f"the check {check.name} of {what} {failed}{f': {why}' if why else ''}"
     path = f"{asset_url(check.asset_key)}?view=checks&checkDetail={check.name}"
     return Alarm("failed check", _about(key), title, advice, path, database_of(check.asset_key))

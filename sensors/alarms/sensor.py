@@ -180,9 +180,9 @@ def _with_checks(
 
     Nothing answers again for a database that is gone, and Dagster keeps the answers.
     """
-    present = {alarm.key: alarm for alarm in failures(found, lasting) if alarm.database not in gone}
-    known = {key for key, one in alarms.items() if one.alarm.kind == "failed check"}
-    return updated(alarms, present, known - unanswered(found), now)
+    known = {key: one.alarm for key, one in alarms.items() if one.alarm.kind == "failed check" and one.ended is None}
+    present = {alarm.key: alarm for alarm in failures(found, lasting, known) if alarm.database not in gone}
+    return updated(alarms, present, known.keys() - unanswered(found), now)
 
 
 def _with_problem(alarms: dict[str, Open], policy: str, problem: str, now: float) -> dict[str, Open]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetCheckEvaluationPlanned
 from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.connect import Connection
@@ -36,7 +37,7 @@ from repl_assets.steps.engine import as_dagster_failure
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
-from sensors.alarms import failed_runs, sensor
+from sensors.alarms import failed_checks, failed_runs, sensor
 from sensors.alarms.alarm import read_cursor, undelivered
 from sensors.alarms.dropped_tables import DroppedTables
 from sensors.alarms.failed_checks import told
@@ -864,6 +865,44 @@ def test_many_failed_checks_of_a_database_are_one_alarm(web: WebServer, watch: W
     assert watch.tick(WELL) == "1 alarm: failed check: sales"
     (alarm,) = web.take()["/hook"]["alarms"]
     assert alarm["title"].startswith("more than 20 checks of sales fail, among them schema_equal of sales/t0")
+
+
+def test_many_checks_that_could_not_decide_are_no_failed_ones(web: WebServer, watch: Watch) -> None:
+    """They were told as checks that fail, with a repair of the whole database as what to do."""
+    watch.checks = [dg.AssetCheckKey(NAMES.table("sales", f"t{number}", "load"), "replica_equal") for number in range(25)]
+    for check in watch.checks * 3:
+        watch.answer(check, passed=False, why="denied", warn=True)
+    assert watch.tick(WELL) == "1 alarm: failed check: undecided checks of sales"
+    (alarm,) = web.take()["/hook"]["alarms"]
+    assert alarm["title"].startswith("more than 20 checks of sales could not decide 3 times in a row, among them replica_equal")
+    assert "repair" not in alarm["advice"]
+    for check in watch.checks[:20]:
+        watch.answer(check, passed=True)
+    assert watch.tick(WELL).startswith("5 alarms: failed check: replica_equal of sales/t")
+
+
+@pytest.mark.parametrize(("warn", "key"), [(False, "sales"), (True, "undecided checks of sales")])
+def test_the_alarm_of_many_checks_stays_while_they_are_answered_again(
+    warn: bool, key: str, web: WebServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each round of checks ended it, and began it again."""
+    monkeypatch.setattr(failed_checks, "_MOST", 2)
+    watch.checks = [dg.AssetCheckKey(NAMES.table("sales", f"t{number}", "load"), "replica_equal") for number in range(4)]
+    for check in watch.checks * 3:
+        watch.answer(check, passed=False, why="denied", warn=warn)
+    assert watch.tick(WELL) == f"1 alarm: failed check: {key}"
+    web.take()
+    run = watch.run(success=True)
+    for check in watch.checks:
+        planned = AssetCheckEvaluationPlanned(asset_key=check.asset_key, check_name=check.name)
+        event = dg.DagsterEvent("ASSET_CHECK_EVALUATION_PLANNED", run.job_name, event_specific_data=planned)
+        watch.instance.report_dagster_event(event, run.run_id)
+    assert watch.tick(WELL) == f"1 alarm: failed check: {key}"
+    watch.answer(watch.checks[0], passed=True)
+    assert watch.tick(WELL) == f"1 alarm: failed check: {key}", "three are still to come"
+    assert notified(web) == []
+    watch.answer(watch.checks[1], passed=True)
+    assert watch.tick(WELL) == "no alarms", "what the others answer is an alarm of each"
 
 
 def test_failed_checks_of_tables_that_are_partitions_of_one_asset(web: WebServer, watch: Watch) -> None:
