@@ -310,8 +310,7 @@ class Storage:
 
     def _backend(self, uri: str, root: Root) -> Backend:
         scheme, authority, _ = paths.split(uri)
-        url = f"{scheme}://{authority}"
-        key = (os.getpid(), url, self._settings[root.uri])  # A forked process must not use its parent's connections.
+        key = (os.getpid(), url := f"{scheme}://{authority}", self._settings[root.uri])  # a fork must not use its parent's
         with self._lock:
             if key not in self._backends:
                 _LOG.debug("connects to the store %s", url)
