@@ -8,7 +8,7 @@ from typing import TypeVar
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.statistics import ACCURATE, ENGINE, FILES, claimed, with_claims
-from hive_replication.metastore.types import ColumnStatistics, ColumnStatisticsObj, Partition, Table, copy_of
+from hive_replication.metastore.types import ColumnStatistics, ColumnStatisticsObj, Partition, Table, columns_of, copy_of
 
 Thing = TypeVar("Thing", Table, Partition)
 
@@ -24,6 +24,16 @@ def with_statistics(thing: Thing, columns: Iterable[ColumnStatisticsObj]) -> Thi
 def statistics_of(thing: Table | Partition) -> list[ColumnStatisticsObj]:
     """The column statistics that a dumped table or partition carries."""
     return list(thing.colStats.statsObj) if thing.colStats else []
+
+
+def with_kept_statistics(after: Thing, before: Thing) -> Thing:
+    """A table or partition after an ALTER, with the statistics that it had before.
+
+    Hive deletes those of columns that are renamed, retyped or gone, and no event tells of it.
+    """
+    ours, theirs = ({(name.lower(), kind.lower()) for name, kind, _ in columns_of(thing)} for thing in (before, after))
+    gone = {name for name, _ in ours - theirs}
+    return with_statistics(after, (one for one in statistics_of(before) if one.colName.lower() not in gone))
 
 
 def changed_statistics(thing: Thing, event: r.UpdateStatistics | r.DeleteStatistics) -> Thing:

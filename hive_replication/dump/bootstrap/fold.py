@@ -16,7 +16,7 @@ from hive_replication.dump.bootstrap.table_reader import Read
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
 from hive_replication.dump.source import why_skipped
-from hive_replication.dump.statistics import changed_statistics, names_all, statistics_of, with_statistics
+from hive_replication.dump.statistics import changed_statistics, names_all, with_kept_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import refiltered
@@ -178,7 +178,7 @@ class Fold:
         if event.may_cascade or self._why_skipped(event.after):
             self.read_again([event.table])
             return
-        table = with_statistics(event.after, statistics_of(record.table))
+        table = with_kept_statistics(event.after, record.table)
         self.draft.put_table(replace(record, table=table, files=() if event.truncate else record.files))
         if event.relocated and has_files(event.after):
             self.unlisted.add((event.table, ""))
@@ -208,7 +208,7 @@ class Fold:
         assert record is not None  # noqa: S101 - reads and draft hold the same names
         self._remove(new)
         before, after = event.before.sd.location, event.after.sd.location
-        table = with_statistics(event.after, statistics_of(record.table))
+        table = with_kept_statistics(event.after, record.table)
         self.draft.put_table(replace(record, table=table, files=_moved_files(record.files, before, after)))
         if _is_unlisted(record.files):  # it may have been listed in the middle of the rename
             self.unlisted.add((new, ""))
@@ -247,7 +247,7 @@ class Fold:
             self.draft.drop_partition(table, change.before_name)
             unlisted |= mixed or (table, change.before_name) in self.unlisted
             self.unlisted.discard((table, change.before_name))
-        after = change.after if record is None else with_statistics(change.after, statistics_of(record.partition))
+        after = change.after if record is None else with_kept_statistics(change.after, record.partition)
         self.draft.put_partition(PartitionRecord(table, change.after_name, after, files))
         if unlisted:
             self.unlisted.add((table, change.after_name))

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.format.record_types import DumpHeader, Scope
+from hive_replication.dump.statistics import statistics_of
 from hive_replication.errors import MetastoreError, ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import NotificationEvent, Partition, Table
+from hive_replication.metastore.types import ColumnStatisticsObj, FieldSchema, NotificationEvent, Partition, Table
 from hive_replication.progress import Silent
 from hive_replication.storage import Denied, FileStatus
 from tests import model
 from tests.moving import MOVING_KINDS, Draft, Moving, moving_source, paces
+from tests.statistics import of_column
 
 #: A table is renamed, then created again, while nobody can read the rename.
 _RENAMED = [("rename", 0, 0, 1), ("nothing", 0, 0, 0), ("nothing", 0, 0, 0), ("create", 0, 0, 0)]
@@ -90,6 +92,33 @@ def test_a_table_that_becomes_one_that_is_left_out_during_the_dump_is_not_in_it(
     _iceberg(monkeypatch, 2)
     header, draft = _dumped("alter", calls)
     assert ("a" in header.skipped, "a" in draft.tables) == ((True, False) if header.to_evid == 2 else (False, True))
+
+
+@pytest.mark.parametrize("calls", range(9))
+@pytest.mark.parametrize("change", ["alter", "rename"])
+@pytest.mark.parametrize("changed", [("y", "int"), ("x", "string"), ("z", "int")], ids=["renamed", "retyped", "dropped"])
+def test_statistics_of_a_column_that_an_alter_changes_during_the_dump_are_not_in_it(
+    monkeypatch: pytest.MonkeyPatch, changed: tuple[str, str], change: str, calls: int
+) -> None:
+    """The metastore deletes them, and no event tells of it."""
+    made = model.table_image
+
+    def image(name: str, tab: model.Tab) -> Table:
+        found = made(name, tab)
+        found.sd.cols = [FieldSchema(*(("x", "int") if tab.version == 1 else changed)), FieldSchema("z", "int")]
+        found.sd.cols = list({one.name: one for one in found.sd.cols}.values())
+        return found
+
+    def statistics(moving: Moving, _: str, name: str, __: object) -> list[ColumnStatisticsObj]:
+        found = moving.source.tables.get(name)
+        return [of_column(column, 1, 2) for column in ("z", "x") if found and (column == "z" or found.version == 1)]
+
+    monkeypatch.setattr(model, "table_image", image)
+    monkeypatch.setattr(Moving, "table_statistics", statistics)
+    header, draft = _dumped(change, calls)
+    ((name, record),) = draft.tables.items()
+    kept = ["z"] if header.to_evid == 2 else ["z", "x"]
+    assert (name, [one.colName for one in statistics_of(record.table)]) == (record.table.tableName, kept)
 
 
 @pytest.mark.parametrize("partitioned", [0, 1])

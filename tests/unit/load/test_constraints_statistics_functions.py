@@ -13,7 +13,7 @@ from hive_replication.dump.bootstrap.fold import changed_constraints
 from hive_replication.dump.format.encoding import constraints_fields, constraints_of
 from hive_replication.dump.format.record_types import FunctionRecord, TableRecord
 from hive_replication.dump.functions import why_left_out
-from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
+from hive_replication.dump.statistics import changed_statistics, statistics_of, with_kept_statistics, with_statistics
 from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
@@ -32,7 +32,7 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.constraints import Constraint, grouped
 from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
-from hive_replication.metastore.types import Database, Function, Partition, ResourceUri
+from hive_replication.metastore.types import Database, FieldSchema, Function, Partition, ResourceUri, StorageDescriptor
 from hive_replication.verify.constraints_and_statistics import constraint_differences, statistics_differences
 from hive_replication.verify.functions import function_differences
 from tests import model
@@ -160,6 +160,18 @@ def test_folding_statistics_twice_does_no_harm() -> None:
     assert changed_statistics(once, replace(update, columns=(of_column("a", 5, 6),), engine="impala")) == once
     everything = changed_statistics(once, replace(delete, column=""))
     assert (statistics_of(everything), everything.parameters) == ([], {"k": "v"})
+
+
+def test_an_alter_keeps_statistics_of_columns_that_stay_as_they_are() -> None:
+    """Also of a partition, and of columns that Spark writes in capital letters."""
+
+    def part(*columns: tuple[str, ...]) -> Partition:
+        return Partition(sd=StorageDescriptor(cols=[FieldSchema(*column) for column in columns]), parameters={})
+
+    before = part(("a", "int"), ("b", "int"), ("c", "int"), ("d", "int"))
+    before = with_statistics(before, [of_column(name, 1, 2) for name in "abcd"])
+    after = with_kept_statistics(part(("D", "INT"), ("a", "int", "new comment"), ("b", "bigint"), ("e", "int")), before)
+    assert [one.colName for one in statistics_of(after)] == ["a", "d"]
 
 
 def test_which_functions_are_replicated() -> None:
