@@ -14,6 +14,7 @@ from hive_metastore.ttypes import (
     TableStatsRequest,
 )
 
+from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.connection import Connections
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.tables import at_once, batches
@@ -107,6 +108,11 @@ def _described(db: str, table: str, partition: str, found: Sequence[ColumnStatis
         isTblLevel=not partition, dbName=db, tableName=table, partName=partition or None, catName=_CATALOG
     )
     return ColumnStatistics(statsDesc=described, statsObj=list(found), engine=ENGINE)
+
+
+def are_same(one: ColumnStatisticsObj | None, other: ColumnStatisticsObj | None) -> bool:
+    """Whether statistics of a column are equal, or both missing; NaN, the least value of some columns, is equal to NaN here."""
+    return one == other or (one is not None and other is not None and tjson.dumps(one) == tjson.dumps(other))
 
 
 def is_statistic(key: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from hive_replication.dump.statistics import statistics_of
 from hive_replication.metastore.constraints import Constraint
-from hive_replication.metastore.statistics import claimed
+from hive_replication.metastore.statistics import are_same, claimed
 from hive_replication.metastore.types import Partition, Table
 
 
@@ -28,5 +28,5 @@ def statistics_differences(source: Table | Partition, target: Table | Partition,
     for column in sorted(ours.keys() | theirs.keys()):
         if column in theirs and column in replicas and column not in claims:
             yield f"statistics of column {column} are accurate on the target only, as it says"
-        elif ours.get(column) != theirs.get(column) and (logged or (column in theirs and column in replicas)):
+        elif not are_same(ours.get(column), theirs.get(column)) and (logged or (column in theirs and column in replicas)):
             yield f"statistics of column {column} differ"

@@ -20,7 +20,7 @@ from hive_replication.load.replica.state import LAST_ID, object_id
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
+from hive_replication.metastore.statistics import ACCURATE, are_same, claimed, with_claims
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import ColumnStatisticsObj, Partition, Table, copy_of
 
@@ -93,7 +93,7 @@ def set_together(target: Target, database: str, operations: Sequence[SetStatisti
     differing: dict[str, list[ColumnStatisticsObj]] = {}
     for one, change in pairs:
         there = found.get(change.partition, {})
-        differing[change.partition] = [column for column in change.columns if there.get(column.colName) != column]
+        differing[change.partition] = [column for column in change.columns if not are_same(there.get(column.colName), column)]
         kept = {column.colName for column in change.columns}
         for column in sorted(there.keys() - kept) if one.whole else ():
             target.metastore.delete_statistics(database, one.table, change.partition, column)
