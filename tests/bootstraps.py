@@ -90,6 +90,7 @@ def loading(
     """A load of a dump into a target that stands somewhere and has these tables; ``source`` is the source's metastore."""
     metastore, empty = Tables({one.tableName: one for one in tables}), SimpleNamespace(ls=lambda _: ())
     target = SimpleNamespace(policy=POLICY, metastore=metastore, identity="target", storage=empty, source_metastore=source)
+    target.source_storage = SimpleNamespace(check=lambda _: None)
     image = database_with_state(Database("db", locationUri=TARGET, parameters={}), state)
     replica = SimpleNamespace(
         target=target, name="db", state=state, there=True, exists=True, location=TARGET, image=image, alter=lambda *_: False

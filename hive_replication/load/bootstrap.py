@@ -10,6 +10,7 @@ from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.foreign_key_lanes import foreign_key_lanes
+from hive_replication.load.hidden_tables import why_unshown
 from hive_replication.load.journal.restored import forgotten
 from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
 from hive_replication.load.missing_directories import without_missing
@@ -129,7 +130,7 @@ def _why_not_read(session: Session, thing: Table | Partition | Function, files: 
         validate_files(session.target, files, what)
     except Refused as error:
         return str(error)
-    return session.boundary.why_outside(thing, files)
+    return session.boundary.why_outside(thing, files) or why_unshown(files, what)
 
 
 def _refuse_foreign_tables(session: Session, records: list[TableRecord]) -> None:
@@ -172,8 +173,7 @@ def _lanes(
     other_history = _other_history(session, repair=repair)
     exists = session.replica.there  # a plan does not create the database
     settled = _wanted(session, records) | left_undone(session)
-    unshown = set(map(mapping.table, header.unshown)) - settled
-    surplus = surplus_names(session, settled | unshown) if whole_database else []
+    surplus = surplus_names(session, settled) if whole_database else []
     known.announce(mapping.table(record.name) for record in records)
     for record in parts.reading(records):
         name = mapping.table(record.name)
@@ -203,7 +203,7 @@ def _lanes(
             if any(name in held.tables for held in session.held):
                 break  # what is left of it comes with the next load of the dump
     if whole_database:
-        yield from unshown_lanes(session, unshown)
+        yield from unshown_lanes(session, settled)
         yield from surplus_lanes(session, surplus, other_history=other_history)
         yield from _functions(session, repair=repair)
     else:

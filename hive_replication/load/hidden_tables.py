@@ -6,10 +6,14 @@ the account may not see. So a table that is in none of them is gone, hidden or, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hive_replication.errors import MetastoreError
+from hive_replication.events.files import FileRef
 from hive_replication.load.session import Session
+from hive_replication.storage import paths
+from hive_replication.storage.failures import granting
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +66,20 @@ def at_source(session: Session, table: str) -> Gone | Hidden | Shown:
     except MetastoreError as error:
         words = str(error)
     return Hidden(f"the source hides the table from replication: {words}")
+
+
+def why_unshown(files: Iterable[FileRef], what: str) -> str:
+    """Why a dump has no files of what may be read: the metastore did not show its table; "" where it did.
+
+    Args:
+        files: of the dump.
+        what: has them.
+    """
+    unshown = next((file.uri for file in files if file.is_unshown_table), "")
+    if not unshown:
+        return ""
+    grant = granting(paths.split(unshown)[2].rstrip("/"), "r-x", below=True)
+    return (
+        f"the source's metastore did not show {what} to the account of the dump, whose log has its words: where it asks "
+        f"HDFS, let the account read {unshown} ({grant}), then repair the table"
+    )

@@ -7,7 +7,7 @@ is held.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from hive_replication.load.hidden_tables import Hidden, Shown, at_source
 from hive_replication.load.operations import kinds as op
@@ -20,9 +20,10 @@ from hive_replication.load.session import Session
 
 
 def surplus_names(session: Session, wanted: Container[str]) -> list[str]:
-    """Tables of the policy that the target has before the load, without those that are wanted."""
+    """Tables of the policy that the target has before the load, without those that are wanted or may be."""
+    unshown = set(map(session.mapping.table, session.reader.header.unshown))
     names = session.target.metastore.table_names(session.database) if session.replica.there else []
-    return [name for name in names if name not in wanted and session.includes(name)]
+    return [name for name in names if name not in wanted and name not in unshown and session.includes(name)]
 
 
 def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool) -> Iterator[LanePlan]:
@@ -62,18 +63,18 @@ def _why_kept(session: Session, name: str) -> str:
             return ""
 
 
-def unshown_lanes(session: Session, names: Iterable[str]) -> Iterator[LanePlan]:
+def unshown_lanes(session: Session, settled: Container[str]) -> Iterator[LanePlan]:
     """Holds tables that the source's metastore did not show, whether they have replicas or not: these stay as they are.
 
     Args:
         session: the load of a dump of a whole database.
-        names: target tables.
+        settled: target tables that it has nevertheless, or that are left as they are.
     """
     header = session.reader.header
-    words = {session.mapping.table(name): reason for name, reason in header.unshown.items()}
-    for name in sorted(names):
-        reason = f"the source's metastore did not show it to the account of the dump: {words[name]}"
-        yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
+    for source_name, words in sorted(header.unshown.items()):
+        if (name := session.mapping.table(source_name)) not in settled:
+            reason = f"the source's metastore did not show it to the account of the dump: {words}"
+            yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
 
 
 def left_out_lanes(session: Session, made: Container[str]) -> Iterator[LanePlan]:

@@ -17,7 +17,6 @@ from hive_replication.load.plan.lanes import FUNCTION, WindowEvent
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import paths
-from hive_replication.storage.failures import granting
 
 _NO_NAME = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -93,15 +92,9 @@ def validate_files(target: Target, files: Iterable[FileRef], what: str) -> None:
 
     Raises:
         Refused: one leads outside the source's roots, or its subdirectory out of the replica's directory; or one stands for a
-            directory that may not be copied, or for a table that the metastore did not show.
+            directory that may not be copied.
     """
     for file in files:
-        if file.is_unshown_table:
-            raise Refused(
-                f"the source's metastore did not show {what} to the account of the dump, whose log has its words: where it asks "
-                f"HDFS, let the account read {file.uri} ({granting(paths.split(file.uri)[2].rstrip('/'), 'r-x', below=True)}), "
-                "then repair the table"
-            )
         if file.is_mixed_directory:
             raise Refused(
                 f"{what} has rows of committed and of aborted transactions of a streaming batch: compact it at the source (ALTER "

@@ -9,6 +9,7 @@ from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
 from hive_replication.events.described_objects import elsewhere
 from hive_replication.events.partition_filters import Entered, Outside, within
+from hive_replication.load.hidden_tables import why_unshown
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.plan.lanes import Segment, WindowEvent, refused, window_event
 from hive_replication.load.replica.name_mapping import object_name
@@ -85,7 +86,9 @@ def _checked(session: Session, event: WindowEvent) -> WindowEvent:
         validate_event(session.target, event)
     except Refused as error:
         return refused(event, str(error))
-    return session.boundary.bounded(replace(event, groups=tuple(_settled(session, event, one) for one in event.groups)))
+    made = session.boundary.bounded(replace(event, groups=tuple(_settled(session, event, one) for one in event.groups)))
+    unshown = why_unshown((file for group in made.groups for file in group.files), f"event {event.evid}")
+    return refused(made, unshown) if unshown and not made.outside else made
 
 
 def _settled(session: Session, event: WindowEvent, group: FileGroup) -> FileGroup:

@@ -9,13 +9,17 @@ from urllib.parse import urlsplit
 import pytest
 
 from hive_replication.dump.format.record_types import TableRecord
+from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import MetastoreError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load import newly_included_tables
+from hive_replication.load.bootstrap import load_objects
+from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
 from hive_replication.metastore.types import Table
 from hive_replication.policy import PolicyScope
+from hive_replication.storage.boundary import EVERYWHERE, Boundary
 from hive_replication.storage.failures import account
 from tests import model
 from tests.bootstraps import SOURCE, Loading, header, loaded, loading, record, replica
@@ -98,6 +102,20 @@ def test_a_bootstrap_that_goes_on_keeps_nothing_of_what_the_source_leaves_out() 
     state = ReplicaState(SOURCE, None, checkpoint="hdfs://dst/dumps/db/1")
     load = loaded(state, header(60, skipped={"t": ICEBERG}), [replica("t", 40)], [record("e")], repair=False)
     assert (load.dropped, load.held, load.state.applied) == ({"t"}, [], 60)
+
+
+def test_no_grant_is_advised_on_a_table_that_the_policy_does_not_let_in() -> None:
+    """Who can name a location in the source's metastore chose what the account would be let read."""
+    private = "hdfs://src/user/hr/private"
+    table = record("t").table
+    table.sd.location = private
+    load = loading(ReplicaState(SOURCE, 50), header(60), [], [TableRecord(table, (FileRef.unshown_table(private),))])
+    warehouse = SourceBoundary(Boundary("source.paths", ("hdfs://src/warehouse/db.db",)), EVERYWHERE)
+    load.boundary = LoadBoundary(warehouse)
+    load_objects(load, repair=True)
+    (held,) = load.held
+    assert "add its directory to source.paths of the policy" in held.reason
+    assert "setfacl" not in held.reason
 
 
 @pytest.mark.parametrize("there", [False, True])
