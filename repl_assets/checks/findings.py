@@ -16,6 +16,7 @@ from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Statu
 #: Metadata of a failed check: what to repair, one partition per line. Hive escapes line breaks in partition names.
 REPAIR = "to repair"
 WHOLE_TABLE = "the whole table"
+_NEVER = "cannot decide"  # metadata of an answer that no later one changes
 _SOME = "of these partitions"
 _MOST_PARTITIONS = 500  # listed one by one; if more differ, the whole table is repaired
 
@@ -31,6 +32,7 @@ class Finding:
         repairs: partitions that differ, "" for the table itself; empty if nothing differs.
         differences: one sentence each; the first ones are the description, because Dagster shows tables only after a click.
         undecided: why the check could not decide, or "".
+        never: whether it cannot of what it is asked, and nothing but the table's own change alters that.
         passed: False for a failure that no repair removes; one with ``repairs`` never passes.
     """
 
@@ -39,6 +41,7 @@ class Finding:
     differences: tuple[str, ...] = ()
     undecided: str = ""
     passed: bool = True
+    never: bool = False
 
     def result(self, spec: dg.AssetCheckSpec, partitions: Partitions = None) -> dg.AssetCheckResult:
         """As the result of an asset check; a check that could not decide fails with severity WARN."""
@@ -52,7 +55,7 @@ class Finding:
         )
 
     def _fields(self, partitions: Partitions) -> dict[str, Any]:
-        shown = dict(self.metadata)
+        shown = dict(self.metadata) | ({_NEVER: True} if self.never else {})
         if partitions is not None:  # figures of some partitions are no points in the plot of the whole table's
             shown = {f"{name} ({_SOME})" if type(one) is int else name: one for name, one in shown.items()}
             shown = {"partitions checked": len(partitions), **shown}
@@ -75,6 +78,11 @@ def partitions_to_repair(metadata: Mapping[str, Any]) -> Partitions:
 def is_undecided(evaluation: dg.AssetCheckEvaluation) -> bool:
     """Whether a check could not decide."""
     return not evaluation.passed and evaluation.severity == dg.AssetCheckSeverity.WARN
+
+
+def may_decide(evaluation: dg.AssetCheckEvaluation) -> bool:
+    """Whether a check could not decide, and may the next time."""
+    return is_undecided(evaluation) and _NEVER not in evaluation.metadata
 
 
 def _formatted(repairs: tuple[str, ...]) -> str:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _READERS = {"parquet": "parquet", "orc": "orc", "text": "text"}  # what Spark reads without further packages
 
 
+class UnreadFormat(BadRequest):
+    """Rows in a format that is not read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
     """The files of one format of a table on one side.
@@ -68,7 +72,8 @@ def table_files(side: Source | Target, database: str, table: str, partitions: Co
         partitions: only of these partitions; those that are not there have none.
 
     Raises:
-        BadRequest: there is no such table, or its files are in a format that Spark does not read by itself.
+        BadRequest: there is no such table.
+        UnreadFormat: its files are in a format that Spark does not read by itself.
     """
     parts = _parts(side, database, table_of(side, database, table), partitions)
     files: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -80,7 +85,7 @@ def table_files(side: Source | Target, database: str, table: str, partitions: Co
             of_format[status.uri] = (*of_format.get(status.uri, ()), name)
     unread = sorted(files.keys() - _READERS.keys())
     if unread:
-        raise BadRequest(f"rows of {database}.{table} cannot be read: Spark does not know {', '.join(unread)} by itself")
+        raise UnreadFormat(f"rows of {database}.{table} cannot be read: Spark does not know {', '.join(unread)} by itself")
     return [Files(_READERS[kind], uris) for kind, uris in files.items()]
 
 
@@ -117,14 +122,14 @@ def add_rows(
         partitions: only of these.
 
     Raises:
-        BadRequest: they are in a format that is not read.
+        UnreadFormat: they are in a format that is not read.
     """
     seen = Seen.now(side.metastore, side.storage, Lister(side.storage), database, table)
     parts = _parts(side, database, table, partitions)
     readings = [(name, seen.reading(parts[name], files)) for name, files in zip(parts, seen.many(parts.values()), strict=True)]
     known = [(name, reading) for name, reading in readings if reading]
     if len(known) < len(readings):
-        raise BadRequest(f"rows of {database}.{table.tableName} cannot be read: only ORC, Parquet and text can")
+        raise UnreadFormat(f"rows of {database}.{table.tableName} cannot be read: only ORC, Parquet and text can")
     found = spark.sparkContext.parallelize(known).mapValues(Reading.rows).collect()
     return {name: (rows.number, rows.digest) for name, rows in found if rows.number}
 

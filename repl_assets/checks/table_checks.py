@@ -16,6 +16,7 @@ from repl_assets.checks.replica_equal import find_replica_equal
 from repl_assets.checks.row_counts import find_row_counts
 from repl_assets.checks.row_diff import find_row_diff
 from repl_assets.checks.schema_equal import find_schema_equal
+from repl_assets.checks.spark_rows import UnreadFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class TableCheck:
         try:
             return self.examine(examiner, table, partitions)
         except BadRequest as error:
-            return Finding(undecided=str(error))
+            return Finding(undecided=str(error), never=isinstance(error, UnreadFormat))
         except Exception as error:
             if not self.spark or isinstance(error, ReplicationError):
                 raise

@@ -1,6 +1,7 @@
 """Failed checks as alarms: each begins with an answer that the check failed, and ends with one that it passed.
 
-An answer that it could not decide does neither, but for the last of several in a row, with which one begins.
+An answer that it could not decide does neither, but for the last of several in a row, with which one begins. Where the check
+cannot decide of such a table at all, the answer ends one, and begins none.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from repl_assets.catalog.keys import (
     hive_name,
     partition_name,
 )
-from repl_assets.checks.findings import EvaluationKey, is_undecided, last_execution, last_executions, states_of_partitions
+from repl_assets.checks.findings import (
+    EvaluationKey,
+    is_undecided,
+    last_execution,
+    last_executions,
+    may_decide,
+    states_of_partitions,
+)
 from repl_assets.dagster_private import AssetCheckExecutionRecord
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import asset_url
@@ -76,7 +84,7 @@ def _of_partitions(
 
 def undecided(instance: dg.DagsterInstance, found: Answers) -> set[EvaluationKey]:
     """The checks whose last three answers are that they could not decide: whether source and target are equal, nobody knows."""
-    last = (key for key, one in found.items() if one.evaluation and one.status == Status.FAILED and is_undecided(one.evaluation))
+    last = (key for key, one in found.items() if one.evaluation and one.status == Status.FAILED and may_decide(one.evaluation))
     return {key for key in islice(last, _MOST_UNDECIDED) if _stays_undecided(instance, key)}
 
 
@@ -129,7 +137,7 @@ def unanswered(found: Answers) -> set[str]:
 
 def _is_open(record: AssetCheckExecutionRecord) -> bool:
     evaluation = record.evaluation
-    return record.status == Status.PLANNED or (evaluation is not None and is_undecided(evaluation))
+    return record.status == Status.PLANNED or (evaluation is not None and may_decide(evaluation))
 
 
 def _alarm(key: EvaluationKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:

@@ -13,8 +13,10 @@ from hive_replication.metastore.types import FieldSchema, Partition, StorageDesc
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 from repl_assets.checks import spark_rows
+from repl_assets.checks.findings import Finding
 from repl_assets.checks.row_diff import _side  # pyright: ignore[reportPrivateUsage]
 from repl_assets.checks.spark_rows import Files, count_rows
+from repl_assets.checks.table_checks import TableCheck
 
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 PLACES = {"1": "t/ds=1", "2": "t/ds=1", "3": "t/ds=1/below", "4": "t/ds=4"}
@@ -62,6 +64,19 @@ def test_rows_of_a_directory_are_counted_for_each_of_its_partitions(side: Source
     monkeypatch.setattr(spark_rows, "read", lambda _, files: Frame(files))
     counts = count_rows(cast("Any", None), side, "db", "t")
     assert counts == {"ds=1": 2, "ds=2": 2, "ds=3": 1, "ds=4": 1}
+
+
+def test_a_format_that_spark_does_not_read_is_no_passing_trouble(side: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    def examine(*_: object) -> Finding:
+        return Finding({"rows": len(count_rows(cast("Any", None), side, "db", "t"))})
+
+    check = TableCheck("row_counts", "", examine, spark=True)
+    monkeypatch.setattr(spark_rows, "_READERS", {"orc": "orc"})
+    found = check.find(cast("Any", None), "t", None)
+    assert (found.undecided, found.never) == ("rows of db.t cannot be read: Spark does not know text by itself", True)
+    monkeypatch.setattr(side.metastore, "table", lambda *_: None)
+    monkeypatch.setattr(side.metastore, "uri", "thrift://a:1", raising=False)
+    assert not check.find(cast("Any", None), "t", None).never, "the table may come back"
 
 
 def test_hashes_of_a_directory_are_added_to_each_of_its_partitions(side: Source, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,8 @@ from hive_replication.units import when
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Stage
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.findings import failed_tables
+from repl_assets.checks import findings
+from repl_assets.checks.findings import EvaluationKey, failed_tables
 from repl_assets.checks.no_alarms import no_alarms_check
 from repl_assets.dagster_private import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG, PARTITION_NAME_TAG
 from repl_assets.steps.engine import as_dagster_failure
@@ -856,6 +857,19 @@ def test_a_check_that_cannot_decide_three_times_in_a_row_is_an_alarm(web: WebSer
     watch.answer(same, passed=True)
     watch.answer(rows, "orders", passed=True)
     assert watch.tick(WELL) == "no alarms"
+
+
+def test_a_check_that_reads_no_such_table_raises_no_alarm(web: WebServer, watch: Watch) -> None:
+    """An Avro table alarmed of each check of rows from the third night on, and nothing ended it."""
+    rows = dg.AssetCheckKey(NAMES.table("sales", "events", "load"), "row_counts")
+    watch.checks = [rows]
+    watch.answer(rows, passed=False, why="one row is missing")  # while it was an ORC table
+    assert watch.tick(WELL) == "1 alarm: failed check: row_counts of sales/events"
+    for _ in range(3):
+        evaluation = findings.Finding(undecided="Spark does not know avro by itself", never=True).evaluation(EvaluationKey(rows))
+        watch.instance.report_runless_asset_event(evaluation)
+        assert watch.tick(WELL) == "no alarms"
+    assert [state for state, *_ in notified(web)] == ["begins", "ends"]
 
 
 def test_many_failed_checks_of_a_database_are_one_alarm(web: WebServer, watch: Watch) -> None:
