@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from hive_replication.copy.preserve import Place
 from hive_replication.copy.proof import Crc32c
-from hive_replication.copy.tasks import CopyFailure, CopyTask
+from hive_replication.copy.tasks import Check, CopyFailure, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.copy.while_held import go_on
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.placement import FlipMode
@@ -38,6 +39,7 @@ def with_data(
     directory: str,
     mode: FlipMode,
     place: Place | None = None,
+    check: Check = go_on,
 ) -> Thing:
     """Makes the files of an operation part of an object's data; returns the new image of the object.
 
@@ -50,6 +52,7 @@ def with_data(
         directory: where the files are staged.
         mode: how they become visible.
         place: of a new file, where access is preserved: files that are there already keep theirs.
+        check: raises if the lock is lost; asked before each file that readers see at once.
 
     Raises:
         ReplicationError: a file of the same name has other content.
@@ -63,11 +66,11 @@ def with_data(
         if place:  # else a new sub-directory would be open to all
             below = (file.relative for file in operation.content.files if file.subdir)
             _places(storage, live, directory, (one for one in below if storage.exists(f"{directory}/{one}")), place)
-        _append(storage, directory, live, operation, shown, place)
+        _append(storage, directory, live, operation, shown, place, check)
     elif flips:
         storage.mkdirs(directory)
     if mode == "union":
-        _stage_live_files(storage, directory, live, operation, shown, place)
+        _stage_live_files(storage, directory, live, operation, shown, place, check)
     location = directory if flips else current.sd.location
     image = operation.image if isinstance(operation.image, type(current)) else current
     files = file_names(operation.content) if mode == "replace" else list(storage.named_files(str(location)))
@@ -101,7 +104,13 @@ def file_names(content: op.Content) -> list[str]:
 
 
 def _stage_live_files(
-    storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData, shown: str, place: Place | None
+    storage: Storage,
+    staged: str,
+    live: str,
+    operation: op.ReplaceData | op.AppendData,
+    shown: str,
+    place: Place | None,
+    check: Check,
 ) -> None:
     """Copies the live files to the staged ones, so that all become visible at once (policy ``append: atomic``)."""
     tasks: list[CopyTask] = []
@@ -111,8 +120,9 @@ def _stage_live_files(
         checksum = storage.checksum(status.uri)
         file = FileRef(status.uri, checksum.value if checksum else "")
         tasks.append(CopyTask(file, f"{staged}/{name}", operation.evid, shown, status.size, places.get(name.rpartition("/")[0])))
-    for answer in ThreadCopier(storage, storage).copy(tasks):
+    for answer in ThreadCopier(storage, storage).checked(check).copy(tasks):
         if isinstance(answer, CopyFailure):
+            check()
             raise answer.error
 
 
@@ -141,7 +151,13 @@ def _access(storage: Storage, directory: str) -> Access | None:
 
 
 def _append(
-    storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData, shown: str, like: Place | None
+    storage: Storage,
+    staged: str,
+    live: str,
+    operation: op.ReplaceData | op.AppendData,
+    shown: str,
+    like: Place | None,
+    check: Check,
 ) -> None:
     """Moves the staged files to the live directory, many at once: a window may have an INSERT for each of thousands."""
 
@@ -157,7 +173,7 @@ def _append(
             def access() -> Place | None:
                 return _places(storage, live, staged, [file.relative], like).get(file.subdir) if like else None
 
-            move_file(storage, source, place, shown=shown, evid=operation.evid, access=access)
+            move_file(storage, source, place, shown=shown, evid=operation.evid, access=access, check=check)
         elif _same(storage, source, place):
             storage.delete(source)
         else:

@@ -108,7 +108,8 @@ class PartitionFlipper:
             key = number, operation.partition
             current, shown = self._there(found, table, operation.partition), self._shown(table, operation.partition)
             place, mode = lane.directories[key], lane.modes[key]
-            image = with_data(self._target.storage, self._boundary, current, operation, shown, place, mode, lane.places.get(key))
+            like, storage = lane.places.get(key), self._target.storage
+            image = with_data(storage, self._boundary, current, operation, shown, place, mode, like, self._check)
             added.append(ChangedData(operation, mode, current, image))
             return [(current, image)]
 

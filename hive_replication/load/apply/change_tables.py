@@ -126,7 +126,8 @@ class Flipper:
         current = self._table(operation.table)
         shown, directory, mode = object_name(self._database, operation.table), lane.directories[key], lane.modes[key]
         place = lane.places.get(key)
-        changed = with_data(self._target.storage, self._boundary, current, operation, shown, directory, mode, place)
+        storage, boundary = self._target.storage, self._boundary
+        changed = with_data(storage, boundary, current, operation, shown, directory, mode, place, self._check)
         if changed != current:
             self._check()
             write_insert_events(self._target, current, [ChangedData(operation, mode, current, changed)])

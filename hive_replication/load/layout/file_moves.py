@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hive_replication.copy.preserve import Place
-from hive_replication.copy.tasks import CopyFailure, CopyTask
+from hive_replication.copy.tasks import Check, CopyFailure, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.copy.while_held import go_on
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.storage import AlreadyExists, Storage, paths
@@ -16,7 +17,14 @@ _ZONE = "encryption zone"
 
 
 def move_file(
-    storage: Storage, file: str, place: str, *, shown: str, evid: int = 0, access: Callable[[], Place | None] = lambda: None
+    storage: Storage,
+    file: str,
+    place: str,
+    *,
+    shown: str,
+    evid: int = 0,
+    access: Callable[[], Place | None] = lambda: None,
+    check: Check = go_on,
 ) -> None:
     """Gives a file another name, or where that cannot be copies it, proven as every copy is, and deletes it then.
 
@@ -27,11 +35,13 @@ def move_file(
         shown: the object that it is of, for reports.
         evid: of the event that asks for it, for reports.
         access: tells that of a new file in the place, where access is preserved.
+        check: raises if the lock is lost; asked before it gets the name.
 
     Raises:
         AlreadyExists: the name is taken.
         ReplicationError: it could not be copied; Unreachable where the store does not answer.
     """
+    check()
     if paths.split(file)[:2] == paths.split(place)[:2]:
         try:
             storage.rename(file, place)
@@ -44,7 +54,8 @@ def move_file(
             return
     checksum = storage.checksum(file)
     task = CopyTask(FileRef(file, checksum.value if checksum else ""), place, evid, shown, place=access())
-    for answer in ThreadCopier(storage, storage).copy([task]):
+    for answer in ThreadCopier(storage, storage).checked(check).copy([task]):
         if isinstance(answer, CopyFailure):
+            check()
             raise answer.error
     storage.delete(file)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from hive_replication.copy.tasks import Copier
-from hive_replication.errors import LockLost
+from hive_replication.errors import LockLost, ReplicationError
 from hive_replication.load import command
 from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.database import TargetDatabase
@@ -163,8 +163,34 @@ def test_what_was_copied_is_not_made_visible(base: str, storage: Storage) -> Non
     insert = op.AppendData(7, "t", "", metastore.there["t"], content("f"))
     lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): "union"})
     target = _target(metastore, storage)
-    flipper = Flipper(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(0))
+    flipper = Flipper(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(2))  # as it is read, and named
     with pytest.raises(LockLost):
         flipper.flip(lane, 0)
     assert storage.exists(f"{base}/.repl/7-1/old")
     assert metastore.calls == []
+
+
+@pytest.mark.parametrize("zones", [False, True])
+def test_no_further_file_comes_to_a_live_directory(
+    base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch, *, zones: bool
+) -> None:
+    """The lock was asked for once, before the files of a whole group: those of another store are copied then, for long."""
+    metastore, names = _Metastore(base, "t"), ("f0", "f1", "f2")
+    for name in names:
+        storage.write(f"{base}/.repl/7-1/{name}", b"new")
+    if zones:
+
+        def refuse(self: Storage, source: str, target: str) -> None:
+            if ".tmp" not in source:
+                raise ReplicationError("it is in an encryption zone")
+            rename(self, source, target)
+
+        rename = Storage.rename
+        monkeypatch.setattr(Storage, "rename", refuse)
+    insert = op.AppendData(7, "t", "", metastore.there["t"], content(*names))
+    lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): "append"})
+    target = _target(metastore, storage)
+    target.storage.threads = Threads(1, "storage")
+    with pytest.raises(LockLost):
+        Flipper(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(4 if zones else 1)).flip(lane, 0)
+    assert len(storage.named_files(f"{base}/t")) == 1
