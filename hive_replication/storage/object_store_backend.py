@@ -199,6 +199,9 @@ class FsspecBackend:
             for key in copies:
                 begun.append(key)
                 self._copy(key, copies[key], found[key]["size"])
+            for key in copies if is_dir else ():  # another process that moved it, and failed, has taken back what it copied
+                if self._is_gone(copies[key]):
+                    self._copy(key, copies[key], found[key]["size"])
         except BaseException:
             for key in begun if is_dir else ():
                 self._take_back(key, copies[key])
@@ -234,6 +237,13 @@ class FsspecBackend:
             _LOG.debug("what is at %s cannot be told: %s", target, error)
             return False
         self._remove(target)
+        return False
+
+    def _is_gone(self, key: str) -> bool:
+        try:
+            once_served(self._files.info, key)
+        except FileNotFoundError:
+            return True
         return False
 
     def _take_back(self, source: str, target: str) -> None:

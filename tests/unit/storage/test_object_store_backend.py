@@ -239,6 +239,24 @@ def test_a_move_of_a_directory_that_fails_leaves_what_is_nowhere_else(monkeypatc
     assert sorted(files.objects) == ["bucket/u/a", "bucket/u/b"]
 
 
+def test_a_move_of_a_directory_makes_anew_what_another_one_that_failed_took_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source of a copy is there for as long as both move the directory; the one that ended deleted it then."""
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    copy = files.cp_file
+
+    def taken_back(source: str, target: str) -> None:
+        copy(source, target)
+        if source == "bucket/t/b":
+            monkeypatch.setattr(files, "cp_file", copy)
+            del files.objects["bucket/u/a"]
+
+    monkeypatch.setattr(files, "cp_file", taken_back)
+    storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert {name: data for name, (data, _) in files.objects.items()} == {"bucket/u/a": b"a", "bucket/u/b": b"b"}
+
+
 def copying(monkeypatch: pytest.MonkeyPatch, files: Any, before: Callable[[str, str], object]) -> None:
     """A bucket whose copies have no answer, whatever there was before."""
 
