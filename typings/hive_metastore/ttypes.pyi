@@ -155,6 +155,7 @@ class Table(_Struct):
     txnId: int | None
     accessType: Any
     id: int | None
+    privileges: object | None
     colStats: ColumnStatistics | None
     def __init__(
         self,
@@ -177,6 +178,7 @@ class Table(_Struct):
         catName: str | None = ...,
         ownerType: int | None = ...,
         writeId: int | None = ...,
+        privileges: Any = ...,
         colStats: Any = ...,
     ) -> None: ...
 
