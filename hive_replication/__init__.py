@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from hive_replication.errors import (
     BadRequest,
     FilesGone,
+    LockLost,
+    LockSilent,
     MetastoreError,
     MissingEvents,
     Outdated,
@@ -100,6 +102,8 @@ __all__ = [
     "HistoryEntry",
     "Lag",
     "LoadReport",
+    "LockLost",
+    "LockSilent",
     "MetastoreError",
     "MissingEvents",
     "Outdated",
