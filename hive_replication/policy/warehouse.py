@@ -195,16 +195,17 @@ class Warehouse(Settings):
     def storage_roots(self) -> tuple[Root, ...]:
         """The roots as they are connected to: with TLS and account of the side where they have none of their own.
 
-        WebHDFS is of a whole HDFS: a root that names none has that of another one there.
+        WebHDFS, options and account are of a whole HDFS: a root that names none has those of another one there.
         """
-        account, web = self._account, {root.hdfs: root for root in reversed(self.roots) if root.hdfs and root.webhdfs}
+        return tuple(map(self._connected, self.roots))
 
-        def connected(root: Root) -> Root:
-            named = root if root.webhdfs else web.get(root.hdfs, root)
-            about_web = {"webhdfs": named.webhdfs, "webhdfs_hosts": named.webhdfs_hosts, "tls": named.tls or self.tls}
-            return root.model_copy(update={**about_web, "kerberos": root.kerberos or account})
-
-        return tuple(map(connected, self.roots))
+    def _connected(self, root: Root) -> Root:
+        here = [root, *(other for other in self.roots if root.hdfs and other.hdfs == root.hdfs)]
+        web = next((one for one in here if one.webhdfs), root)
+        about_web = {"webhdfs": web.webhdfs, "webhdfs_hosts": web.webhdfs_hosts, "tls": web.tls or self.tls}
+        options = next((one.options for one in here if one.options), root.options)
+        kerberos = next((one.kerberos for one in here if one.kerberos), self._account)
+        return root.model_copy(update={**about_web, "options": options, "kerberos": kerberos})
 
     @property
     def _account(self) -> Account | None:

@@ -53,10 +53,32 @@ def test_webhdfs_of_one_root_is_that_of_all_on_its_hdfs(reverse: bool) -> None:
     assert found == {"hdfs://n:8020/": one, "hdfs://n:8020/cmroot/": one, "hdfs://other:8020/": (None, (), "/side.pem")}
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("side", [None, ACCOUNT])
+def test_account_and_options_of_one_root_are_those_of_all_on_its_hdfs(side: Kerberos | None, *, reverse: bool) -> None:
+    """Such a policy was refused, and without an account the root that names no NameNodes could not be connected to."""
+    named = Account(principal="r@A.COM")
+    roots = (
+        Root(uri="hdfs://ns/warehouse/", kerberos=named, options={"dfs.ha.namenodes.ns": "a,b"}),
+        Root(uri="hdfs://ns/external/"),
+        Root(uri="hdfs://other/"),
+    )
+    found = Warehouse(metastore="thrift://m:9083", kerberos=side, roots=roots[::-1] if reverse else roots).storage_roots
+    own = Account(principal=side.principal, keytab=side.keytab) if side else None
+    assert {root.uri: (root.kerberos, root.options) for root in found} == {
+        "hdfs://ns/warehouse/": (named, roots[0].options),
+        "hdfs://ns/external/": (named, roots[0].options),
+        "hdfs://other/": (own, {}),
+    }
+
+
 def test_two_accounts_at_one_hdfs_are_refused() -> None:
     """Which of them was used for both was that of the root that was used first."""
-    other = Root(uri="hdfs://n:8020/finance/", webhdfs="http://n:9870", kerberos=Account(principal="finance@A.COM"))
-    with pytest.raises(ValidationError, match="hdfs://n:8020/ and hdfs://n:8020/finance/ are on one HDFS"):
-        Warehouse(metastore="thrift://m:9083", kerberos=ACCOUNT, roots=(HDFS, other))
-    elsewhere = other.model_copy(update={"uri": "hdfs://m:8020/"})
-    Warehouse(metastore="thrift://m:9083", kerberos=ACCOUNT, roots=(HDFS, elsewhere))
+    finance, sales = (
+        Root(uri=f"hdfs://n:8020/{name}/", webhdfs="http://n:9870", kerberos=Account(principal=f"{name}@A.COM"))
+        for name in ("finance", "sales")
+    )
+    with pytest.raises(ValidationError, match="hdfs://n:8020/finance/ and hdfs://n:8020/sales/ are on one HDFS"):
+        Warehouse(metastore="thrift://m:9083", kerberos=ACCOUNT, roots=(finance, sales))
+    elsewhere = sales.model_copy(update={"uri": "hdfs://m:8020/"})
+    Warehouse(metastore="thrift://m:9083", kerberos=ACCOUNT, roots=(finance, elsewhere))
