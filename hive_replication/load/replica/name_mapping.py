@@ -16,7 +16,7 @@ from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import LAST_ID, SOURCE, is_state
 from hive_replication.load.replica.view_rewriting import rewritten, sources_of_replicas, why_named
-from hive_replication.load.replica.view_text import CannotRewrite, reference
+from hive_replication.load.replica.view_text import CannotRewrite, ReadsReplica, reference
 from hive_replication.metastore.avro import SCHEMA_URL, schema_urls
 from hive_replication.metastore.materialized_views import MARK, REPLICA, is_definition
 from hive_replication.metastore.names import table_directory
@@ -74,7 +74,7 @@ class NameMapping:
 
     def why_held(self, table: Table) -> str:
         """Why a view cannot be replicated, "" for any other and where the policy only warns."""
-        if self.renamed_views == "rewrite":
+        if self.renamed_views.startswith("rewrite"):
             return self._why_not_rewritten(table)
         return why_named(table, self.databases) if self.renamed_views == "hold" else ""
 
@@ -82,6 +82,8 @@ class NameMapping:
         try:
             rewritten(table, self.databases)
         except CannotRewrite as error:
+            if self.renamed_views == "rewrite-or-warn" and not isinstance(error, ReadsReplica):
+                return ""  # its text stays
             return f"the view cannot be rewritten for {self.target_database}: {error}"
         return ""
 

@@ -17,7 +17,7 @@ from sqlglot import expressions as sql
 from sqlglot import parse_one, tokenize
 from sqlglot.tokenizer_core import TokenType
 
-from hive_replication.load.replica.view_text import CannotRewrite, is_replica
+from hive_replication.load.replica.view_text import CannotRewrite, ReadsReplica
 from hive_replication.logs import reason
 
 #: Spark's name of the catalog that is Hive's metastore.
@@ -53,13 +53,14 @@ def with_databases(
         default: the database of unqualified names, in lower case, "" where it is not known.
 
     Raises:
-        CannotRewrite: it cannot be parsed, it is not certain which names are those of databases, or it reads one whose name is
-            a replica's on the target.
+        CannotRewrite: it cannot be parsed, or it is not certain which names are those of databases.
+        ReadsReplica: it reads one whose name is a replica's on the target.
     """
     tree = _parsed(text)
     names = _Names(tree, dict(databases), dict(replicas), default, _before_points(text))
+    found = names.places()
     names.require_all_seen()
-    places = [(place.span(text), place) for place in names.places()]
+    places = [(place.span(text), place) for place in found]
     if not places:
         return text
     parts, position = list[str](), 0
@@ -120,20 +121,32 @@ class _Names:
             if text.lower() in self._known and place not in seen:
                 raise CannotRewrite(f"the parser passes over {text!r} at character {place + 1}")
 
-    def places(self) -> Iterator[_Place]:
-        """Yields where the query names one of the databases."""
+    def places(self) -> list[_Place]:
+        """Where the query names one of the databases. That it reads a replica is told first: then nothing is uncertain."""
+        found, uncertain = list[_Place](), list[CannotRewrite]()
         for identifier in list(self._tree.find_all(sql.Identifier)):
-            name = identifier.name.lower()
-            if isinstance(identifier.parent, sql.Anonymous):  # `db.function` in one pair of backquotes
-                database, _, function = name.partition(".")
-                if function and database in self._known:
-                    yield _Place(identifier, f"{self._on_target(database)}.{identifier.name[len(database) + 1 :]}")
-            elif name in self._known and self._is_database(identifier, name):
-                yield _Place(identifier, self._on_target(name))
+            try:
+                found += self._named(identifier)
+            except ReadsReplica:
+                raise
+            except CannotRewrite as error:
+                uncertain.append(error)
+        if uncertain:
+            raise uncertain[0]
+        return found
+
+    def _named(self, identifier: sql.Identifier) -> Iterator[_Place]:
+        name = identifier.name.lower()
+        if isinstance(identifier.parent, sql.Anonymous):  # `db.function` in one pair of backquotes
+            database, _, function = name.partition(".")
+            if function and database in self._known:
+                yield _Place(identifier, f"{self._on_target(database)}.{identifier.name[len(database) + 1 :]}")
+        elif name in self._known and self._is_database(identifier, name):
+            yield _Place(identifier, self._on_target(name))
 
     def _on_target(self, database: str) -> str:
         if database in self._replicas:
-            raise CannotRewrite(is_replica(database, self._replicas[database]))
+            raise ReadsReplica(database, self._replicas[database])
         return self._databases[database]
 
     def _is_database(self, identifier: sql.Identifier, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hive_replication.load.replica.view_text import CannotRewrite, is_replica, reference
+from hive_replication.load.replica.view_text import CannotRewrite, ReadsReplica, reference
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Table, copy_of
 from hive_replication.policy.model import RenamedViews
@@ -51,7 +51,7 @@ def rewritten(table: Table, databases: Mapping[str, str]) -> Table:
         databases: names on the target by those at the source, in lower case.
 
     Raises:
-        CannotRewrite: a text cannot be rewritten for certain.
+        CannotRewrite: a text cannot be rewritten for certain; ReadsReplica where it is certain that none would be right.
     """
     if not databases or not is_view(table):
         return table
@@ -60,10 +60,10 @@ def rewritten(table: Table, databases: Mapping[str, str]) -> Table:
         raise CannotRewrite("its query is in the SQL of Presto or Trino")
     image = copy_of(table)
     default = next((parameters[key].lower() for key in _SPARK if key in parameters), "")
-    image.viewOriginalText = _text(table.viewOriginalText, databases, default)
-    image.viewExpandedText = _text(table.viewExpandedText, databases, default)
     spark = {key: _renamed(parameters[key], databases) for key in _SPARK if key in parameters}
     image.parameters = {**parameters, **spark}
+    image.viewOriginalText = _text(table.viewOriginalText, databases, default)
+    image.viewExpandedText = _text(table.viewExpandedText, databases, default)
     return image
 
 
@@ -77,13 +77,15 @@ def keeps_text(table: Table, databases: Mapping[str, str], setting: RenamedViews
     """
     try:
         return rewritten(table, databases) != table and setting == "warn"
+    except ReadsReplica:
+        return setting == "warn"
     except CannotRewrite:
         return setting in ("warn", "rewrite-or-warn")
 
 
 def _renamed(name: str, databases: Mapping[str, str]) -> str:
     if source := sources_of_replicas(databases).get(name.lower()):
-        raise CannotRewrite(is_replica(name, source))
+        raise ReadsReplica(name, source)
     return databases.get(name.lower(), name)
 
 

@@ -17,9 +17,16 @@ class CannotRewrite(Exception):
     """It is not certain which names in a view's text are those of databases."""
 
 
-def is_replica(database: str, source: str) -> str:
-    """Why a view that reads a database of the source by a name that is a replica's on the target cannot be replicated."""
-    return f"it reads {database}, which is the replica of {source} on the target"
+class ReadsReplica(CannotRewrite):
+    """A view certainly reads a database of the source by a name that is a replica's on the target.
+
+    Args:
+        database: that name.
+        source: the database that is replicated under it.
+    """
+
+    def __init__(self, database: str, source: str) -> None:
+        super().__init__(f"it reads {database}, which is the replica of {source} on the target")
 
 
 _LITERALS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")

@@ -8,7 +8,7 @@ import pytest
 
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.view_rewriting import keeps_text, renamed_databases, rewritten
-from hive_replication.load.replica.view_text import CannotRewrite
+from hive_replication.load.replica.view_text import CannotRewrite, ReadsReplica
 from hive_replication.metastore.types import StorageDescriptor, Table
 from hive_replication.policy.model import RenamedViews
 from hive_replication.verify.columns_and_parameters import expected_shape, shape_differences, table_shape
@@ -160,9 +160,9 @@ REPLACES = {"sales_v2": "sales"}
     ],
 )
 def test_what_reads_a_database_whose_name_is_a_replicas_is_refused(text: str) -> None:
-    with pytest.raises(CannotRewrite, match=r"reads sales, which is the replica of sales_v2 on the target"):
+    with pytest.raises(ReadsReplica, match=r"reads sales, which is the replica of sales_v2 on the target"):
         rewritten(view(text), REPLACES)
-    with pytest.raises(CannotRewrite, match="reads sales"):
+    with pytest.raises(ReadsReplica, match="reads sales"):
         rewritten(view("SELECT a FROM t", **{"view.catalogAndNamespace.part.1": "sales"}), REPLACES)
 
 
@@ -175,12 +175,34 @@ def test_what_is_only_spelled_like_a_replica_is_not_refused() -> None:
         assert rewritten(view(text.format("sales_v2")), REPLACES).viewExpandedText == text.format("`sales`")
 
 
-@pytest.mark.parametrize(("setting", "told"), [("warn", True), ("rewrite-or-warn", False)])
-def test_views_that_read_the_replica_instead_are_told_or_held(setting: RenamedViews, *, told: bool) -> None:
+READS_REPLICA = [
+    view("SELECT a FROM sales.orders"),
+    view("SELECT sales_v2.orders.a, o.b FROM sales_v2.orders JOIN sales.orders o"),  # of which a column is not certain
+    view("SELECT sales_v2.t.a FROM sales_v2.t", **{"view.catalogAndNamespace.part.1": "sales"}),
+]
+
+
+@pytest.mark.parametrize("old", READS_REPLICA)
+def test_views_that_read_the_replica_instead_are_told_or_held(old: Table) -> None:
+    """With rewrite-or-warn they were replicated, equal in all comparisons, and a failback overwrote the originals."""
     plain = NameMapping("uuid/sales_v2", "sales_v2", "sales", "hdfs://a/v2.db", "hdfs://b/sales.db", ("hdfs://a/",))
-    mapping, old = replace(plain, renamed_views=setting, databases=REPLACES), view("SELECT a FROM sales.orders")
-    assert (mapping.why_held(old), mapping.reads_source(mapping.new_table(old, 7))) == ("", told)
+    mapping = replace(plain, renamed_views="warn", databases=REPLACES)
+    assert (mapping.why_held(old), mapping.reads_source(mapping.new_table(old, 7))) == ("", True)
+    assert keeps_text(old, REPLACES, "warn")
     assert mapping.reads_source(view("SELECT a FROM sales_v2.orders"))
+    settings: tuple[RenamedViews, ...] = ("rewrite", "rewrite-or-warn")
+    for setting in settings:
+        held = "the view cannot be rewritten for sales: it reads sales, which is the replica of sales_v2 on the target"
+        assert replace(mapping, renamed_views=setting).why_held(old) == held
+        assert not keeps_text(old, REPLACES, setting)
+        expected = expected_shape(old, REPLACES, {}, setting)
+        (found,) = shape_differences(expected, table_shape(mapping.new_table(old, 7)), [])
+        assert found.endswith("is the replica of sales_v2 on the target' on the source"), found
+
+
+def test_views_of_a_database_that_a_replica_replaces_are_held_by_its_name() -> None:
+    plain = NameMapping("uuid/sales_v2", "sales_v2", "sales", "hdfs://a/v2.db", "hdfs://b/sales.db", ("hdfs://a/",))
+    mapping, old = replace(plain, databases=REPLACES), view("SELECT a FROM sales.orders")
     reason = "the view reads sales.orders, and sales is the replica of sales_v2 on the target"
     assert replace(mapping, renamed_views="hold").why_held(old) == reason
 
