@@ -22,8 +22,9 @@ NO_TOKEN = "InvalidToken"  # noqa: S105 (a name of Hadoop's)
 _TRANSIENT = (*_DOWN, "DataTransferError", "BlocksNotFound", NO_TOKEN)
 # All that hdfs-native says where it came without Kerberos and has to, and where a NameNode ends for other reasons.
 _DROPPED = "RPC listener disconnected"
-# How hdfs-native says that the KMS answers nobody now; a 500 may be about one key that is gone.
-_KMS_DOWN = re.compile(r'OperationFailed\("KMS (HTTP error|request failed \(50[234]\b)')
+# How hdfs-native says that the KMS answers nobody now. A 500 may be about one key that is gone, and a "KMS HTTP error" does not
+# tell a KMS that is down from one that this host never reaches (its certificate, name, port): all other tables go on.
+_KMS_DOWN = re.compile(r'OperationFailed\("KMS request failed \(50[234]\b')
 #: How Hadoop names what an account may not do.
 DENIED = "AccessControlException"
 # Hadoop's ways to say that a rename met something, besides FileAlreadyExistsException.
