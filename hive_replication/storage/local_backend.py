@@ -48,11 +48,11 @@ class LocalBackend(FsspecBackend):
     def walk(self, path: str, *, hidden: bool) -> list[FileStatus]:
         """All files below a directory. fsspec's own walk leaves out, without a word, what it may not read.
 
-        A link to a directory is followed, as by Hive, but not to one that it lies in.
+        A link to a directory is followed, as by Hive, but not to one that it lies in, which may hold other tables.
         """
         found: list[FileStatus] = []
         top = self._key(path)
-        pending: list[tuple[str, tuple[str, ...]]] = [(top, (os.path.realpath(top),))]
+        pending = [(top, _with_parents(os.path.realpath(top)))]
         while pending:
             directory, above = pending.pop()
             for info in self._infos(directory):
@@ -60,7 +60,7 @@ class LocalBackend(FsspecBackend):
                 if info["type"] != "directory":
                     found.append(self._status(info))
                 elif (hidden or not paths.is_hidden(Path(name).name)) and (real := os.path.realpath(name)) not in above:
-                    pending.append((name, (*above, real)))
+                    pending.append((name, above | _with_parents(real)))
         return found
 
     def _infos(self, directory: str) -> Iterator[dict[str, Any]]:
@@ -85,3 +85,7 @@ class LocalBackend(FsspecBackend):
 
     def _delete_directory(self, key: str) -> None:
         shutil.rmtree(key)
+
+
+def _with_parents(real: str) -> frozenset[str]:
+    return frozenset({real, *map(str, Path(real).parents)})

@@ -54,6 +54,19 @@ def test_a_link_to_a_local_directory_is_one(tmp_path: Path) -> None:
     }
 
 
+def test_a_link_to_a_directory_above_makes_nothing_else_there_data_of_the_table(tmp_path: Path) -> None:
+    table, other = tmp_path / "root" / "db" / "t", tmp_path / "root" / "other"
+    for directory in (table, table.parent / "secret", other / "ds=1", other / "secret"):
+        directory.mkdir(parents=True)
+        (directory / "f").write_text("123")
+    (table / "up").symlink_to("..")
+    (table / "root").symlink_to("../..")
+    (table / "ds=1").symlink_to(other / "ds=1")
+    (other / "ds=1" / "up").symlink_to(other)
+    storage = Storage((Root(uri=(tmp_path / "root").as_uri()),))
+    assert list(storage.named_files(table.as_uri())) == ["ds=1/f", "f"]
+
+
 @pytest.mark.parametrize("leads_to", ["outside", "root/t/missing", "root/t/link"])
 def test_a_link_that_cannot_be_followed_stays_a_file_that_cannot_be_read(tmp_path: Path, leads_to: str) -> None:
     """The table is held for it: the listing of one table must not end a dump."""
