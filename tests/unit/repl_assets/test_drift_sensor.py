@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -159,6 +160,61 @@ def test_the_oldest_round_goes_on_first_while_somebody_looks_after_it(monkeypatc
     with pytest.raises(Killed), order.turn("a", (False, 50.0)):
         raise Killed
     assert asks("c", 60.0) == ""
+
+
+def test_databases_whose_servers_are_down_do_not_keep_the_others_from_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The age of their rounds stays as it is, so that they were the oldest ones for as long as the outage lasted."""
+    now, order, scanned = 1000.0, turns.Turns(), list[str]()
+    monkeypatch.setattr(turns.time, "monotonic", lambda: now)
+
+    def asks(name: str, begun: float, *, down: bool) -> None:
+        with suppress(Unreachable), order.turn(name, (True, begun)) as first:
+            if first:
+                return
+            scanned.append(name)
+            if down:
+                raise Unreachable("nobody answers")
+
+    for _ in range(2):
+        now += 30.0
+        for name, begun, down in (("a", 0.0, True), ("c", 1.0, True), ("b", 100.0, False)):
+            asks(name, begun, down=down)
+    assert scanned.count("b") >= 1
+    with order.turn("a", (True, 0.0)):  # while it looks whether its servers are back
+        asks("b", 100.0, down=False)
+    scanned.clear()
+    asks("c", 1.0, down=True)
+    asks("b", 100.0, down=False)
+    assert scanned == ["b"], "b waited, and they come last"
+    now += 601.0
+    with order.turn("x", (False, 0.0)):
+        asks("b", 100.0, down=False)
+        asks("c", 1.0, down=False)
+    asks("b", 100.0, down=False)
+    asks("c", 1.0, down=False)
+    assert scanned == ["b", "c"], "ten minutes later it comes first again"
+
+
+def test_a_scan_that_never_ends_keeps_no_other_database_from_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster ends the tick and not its thread, which may wait for a store for ever."""
+    now, order = 1000.0, turns.Turns()
+    monkeypatch.setattr(turns.time, "monotonic", lambda: now)
+
+    def asks(name: str, begun: float) -> str:
+        with order.turn(name, (False, begun)) as first:
+            return first
+
+    with order.turn("a", (False, 0.0)):
+        assert asks("b", 50.0) == "a"
+        now += 290.0
+        assert asks("b", 50.0) == "a"
+        now += 11.0
+        assert [asks("a", 0.0), asks("b", 50.0)] == ["b", ""], "it is not the first one again"
+        newer = ExitStack()
+        assert newer.enter_context(order.turn("a", (False, 0.0))) == ""
+    with newer:
+        assert asks("b", 50.0) == "a", "what ends at last takes nobody's turn"
+    assert asks("b", 50.0) == ""
 
 
 @pytest.mark.parametrize("slow", ["a", "b", "c"])
