@@ -11,7 +11,7 @@ from hive_replication.copy.preserve import Place
 from hive_replication.copy.proof import Crc32c
 from hive_replication.copy.tasks import Check, CopyFailure, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
-from hive_replication.copy.while_held import go_on
+from hive_replication.copy.while_held import WhileHeld, go_on
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.placement import FlipMode
@@ -120,9 +120,8 @@ def _stage_live_files(
         checksum = storage.checksum(status.uri)
         file = FileRef(status.uri, checksum.value if checksum else "")
         tasks.append(CopyTask(file, f"{staged}/{name}", operation.evid, shown, status.size, places.get(name.rpartition("/")[0])))
-    for answer in ThreadCopier(storage, storage).checked(check).copy(tasks):
+    for answer in WhileHeld(ThreadCopier(storage, storage), check).copy(tasks):
         if isinstance(answer, CopyFailure):
-            check()
             raise answer.error
 
 

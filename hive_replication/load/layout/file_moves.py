@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hive_replication.copy.preserve import Place
 from hive_replication.copy.tasks import Check, CopyFailure, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
-from hive_replication.copy.while_held import go_on
+from hive_replication.copy.while_held import WhileHeld, go_on
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.storage import AlreadyExists, Storage, paths
@@ -54,8 +54,7 @@ def move_file(
             return
     checksum = storage.checksum(file)
     task = CopyTask(FileRef(file, checksum.value if checksum else ""), place, evid, shown, place=access())
-    for answer in ThreadCopier(storage, storage).checked(check).copy([task]):
+    for answer in WhileHeld(ThreadCopier(storage, storage), check).copy([task]):
         if isinstance(answer, CopyFailure):
-            check()
             raise answer.error
     storage.delete(file)
