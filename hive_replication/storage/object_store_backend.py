@@ -199,15 +199,14 @@ class FsspecBackend:
             for key in copies:
                 begun.append(key)
                 self._copy(key, copies[key], found[key]["size"])
-            for key in copies if is_dir else ():  # another process that moved it, and failed, has taken back what it copied
-                if self._is_gone(copies[key]):
-                    self._copy(key, copies[key], found[key]["size"])
         except BaseException:
             for key in begun if is_dir else ():
                 self._take_back(key, copies[key])
             raise
         try:
-            for key in found:
+            for key in found:  # another process that moved it, and failed, takes its copies back where their sources are there
+                if is_dir and key in copies and self._is_gone(copies[key]):
+                    self._copy(key, copies[key], found[key]["size"])
                 once_served(self._files.rm_file, key)
         except Busy as error:  # which would be repeated, and find its own copy in the way
             raise ConnectionError(f"{source} is copied whole to {target}, and cannot be deleted: {error}") from error

@@ -257,6 +257,23 @@ def test_a_move_of_a_directory_makes_anew_what_another_one_that_failed_took_back
     assert {name: data for name, (data, _) in files.objects.items()} == {"bucket/u/a": b"a", "bucket/u/b": b"b"}
 
 
+def test_a_move_of_a_directory_looks_at_each_copy_right_before_it_deletes_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may take copies back for as long as it deletes, one by one, thousands of objects."""
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "abc"}
+    remove = files.rm_file
+
+    def taken_back(key: str) -> None:
+        monkeypatch.setattr(files, "rm_file", remove)
+        remove(key)
+        remove("bucket/u/c")
+
+    monkeypatch.setattr(files, "rm_file", taken_back)
+    storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert {name: data for name, (data, _) in files.objects.items()} == {f"bucket/u/{name}": name.encode() for name in "abc"}
+
+
 def copying(monkeypatch: pytest.MonkeyPatch, files: Any, before: Callable[[str, str], object]) -> None:
     """A bucket whose copies have no answer, whatever there was before."""
 
