@@ -11,7 +11,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.foreign_key_lanes import foreign_key_lanes
 from hive_replication.load.hidden_tables import why_unshown
-from hive_replication.load.journal.restored import forgotten
+from hive_replication.load.journal.restored import forgotten, without_lost
 from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.moved_files import following
@@ -68,6 +68,8 @@ def load_objects(session: Session, *, repair: bool) -> None:
         refuse_left_out(session)
     header = session.reader.header
     if _recovered(session):
+        if not session.dry:  # it may have been killed before it did so
+            without_lost(session.replica.journal, session.state)
         session.skipped.append(Skipped(header.to_evid, session.database, "the recovery that the dump is for is done"))
         return
     require_recovery(session)
@@ -308,13 +310,10 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
         # What a dump leaves out and the target does not have is no more to wait for than what it brings.
         for name in sorted(set(map(session.mapping.table, (*header.skipped, *(record.name for record in records)))) - held):
             state = state.at_position(name, max(header.to_evid, state.position(name)))
-    restored = whole_database and not session.dry and _was_restored(session)
+    before, replica = session.state.applied, session.replica
+    restored = whole_database and not session.dry and forgotten(session.target.storage, replica.location, before) is not None
+    if restored:
+        session.journal().makes_good()
     session.finish(state, whole=whole_database)
-    if restored:  # the loads before it are not those that this metastore had
-        session.replica.journal.end(but=session.journal_token)
-
-
-def _was_restored(session: Session) -> bool:
-    """Whether the target's metastore was restored from an older state before the load, which makes that good."""
-    replica, applied = session.replica, session.state.applied
-    return applied is not None and forgotten(session.target.storage, replica.location, applied) is not None
+    if restored:
+        without_lost(replica.journal, session.state)

@@ -38,6 +38,8 @@ _PARAMETERS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
 _PLACES = TypeAdapter(list[str], config=ConfigDict(strict=True))
 #: The file with the directories that an undo of a load may need, which its lanes say, too; written after all of them.
 _KEPT = "kept"
+#: The file that says that a load made a restored target good: before it is none to undo to.
+_RESTORED = "restored"
 _LANE = re.compile(r"\d+\.(json|undone)")
 
 Status = Literal["open", "done", "part", "undone", "former"]
@@ -172,15 +174,17 @@ class Journal:
         self._storage.rename(entry.directory, directory)
         return replace(entry, directory=directory, status=status)
 
-    def end(self, but: str = "") -> None:
-        """Leaves no load to undo to: what became of the database after them is in no journal.
-
-        Args:
-            but: token of a load that stays; "" for none.
-        """
+    def end(self) -> None:
+        """Leaves no load to undo to: what became of the database after them is in no journal."""
         for entry in self.entries():
-            if entry.status == "done" and entry.token != but:
+            if entry.status == "done":
                 self.mark(entry, "former")
+
+    def newest_that_makes_good(self, entries: Iterable[Entry]) -> str:
+        """Token of the last load that made good, or began to, that the target's metastore was restored; "" where none did."""
+        entries = list(entries)
+        found = self._storage.threads.map(lambda entry: self._storage.exists(f"{entry.directory}/{_RESTORED}"), entries)
+        return max((entry.token for entry, good in zip(entries, found, strict=True) if good), default="")
 
     def mark_undone(self, lane: LaneFile) -> None:
         """Records that an undo reversed a lane."""
@@ -258,6 +262,10 @@ class JournalWriter:
         if self._storage.exists(self.directory) and len(places) < PART:
             self._storage.write_once(f"{self.directory}/{_KEPT}", places)
         self._storage.write_once(f"{self.directory}/state", json.dumps(state.parameters()).encode())
+
+    def makes_good(self) -> None:
+        """Writes that the load makes a restored target good, before it says so itself: see :func:`.restored.without_lost`."""
+        self._storage.write_once(f"{self.directory}/{_RESTORED}", b"")
 
     def done(self, applied: int | None) -> None:
         """Marks the load as done.

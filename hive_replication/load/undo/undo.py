@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
-from hive_replication.load.journal.restored import require_unrestored
+from hive_replication.load.journal.restored import require_unrestored, without_lost
 from hive_replication.load.operations.kinds import DropPartitions, DropTable
 from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
 from hive_replication.load.replica.covers import covers
@@ -135,7 +135,7 @@ class _Undo:
         self._journal = Journal(target.storage, self._location)
 
     def run(self, table: str | None, evid: int, *, dry_run: bool, progress: Progress) -> Undo:
-        entries = self._journal.entries() if dry_run else self._journal.mark_finished(self._journal.entries(), self._state)
+        entries = without_lost(self._journal, self._state, dry=dry_run)
         point = self._point(entries, evid)
         newer = self._journal.lanes_of(one for one in entries if one.token > point.token and one.status != "undone")
         read = {entry for entry, _ in newer}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,12 +12,13 @@ import pytest
 
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
-from hive_replication.load.journal.journal import Journal
+from hive_replication.load.journal.journal import Entry, Journal, JournalWriter
+from hive_replication.load.journal.restored import forgotten, without_lost
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import Database
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
-from tests.bootstraps import SOURCE, header, loading, record, replica
+from tests.bootstraps import SOURCE, Loading, header, loading, record, replica
 
 
 def loaded_before(path: Path) -> tuple[Storage, str, Journal]:
@@ -30,13 +32,19 @@ def loaded_before(path: Path) -> tuple[Storage, str, Journal]:
     return storage, location, journal
 
 
-def statuses(path: Path, state: ReplicaState, *, recovery: str = "", dry: bool = False) -> list[tuple[int, str]]:
-    """Ends of the loads, and what became of them, after one of a dump at event 60."""
+def prepared(path: Path, state: ReplicaState, *, recovery: str = "", dry: bool = False) -> tuple[Loading, Journal]:
+    """A load of a dump at event 60 into that database."""
     storage, location, journal = loaded_before(path)
     session = loading(state, header(60, recovery=recovery), [replica("t", 20)], [record("t")])
     session.copier = None if dry else cast("Any", "a copier")
     target: Any = session.replica
     target.target.storage, target.target.source_storage, target.location, target.journal = storage, None, location, journal
+    return session, journal
+
+
+def statuses(path: Path, state: ReplicaState, *, recovery: str = "", dry: bool = False) -> list[tuple[int, str]]:
+    """Ends of the loads, and what became of them, after one of a dump at event 60."""
+    session, journal = prepared(path, state, recovery=recovery, dry=dry)
     load_objects(session, repair=False)
     return [(entry.to_evid, entry.status) for entry in journal.entries()]
 
@@ -50,6 +58,44 @@ def test_no_undo_leads_to_before_the_recovery_of_a_target_that_was_restored(tmp_
     """What the recovery found is the backup's: taken back, it is no state that the replica had at the end of a later load."""
     found = statuses(tmp_path, ReplicaState(SOURCE, applied, recovery="token"), recovery="token")
     assert found == [(30, before), (40, before), (50, before), (60, "done")]
+
+
+def points(found: list[Entry]) -> list[int]:
+    return [entry.to_evid for entry in found if entry.status == "done"]
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("step", "again"),
+    [
+        ((JournalWriter, "state"), True),
+        ((JournalWriter, "done"), True),
+        ((JournalWriter, "done"), False),
+        ((Journal, "mark"), True),
+        ((Journal, "mark"), False),
+    ],
+)
+def test_nor_where_that_recovery_is_killed_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[type, str], *, again: bool
+) -> None:
+    """Nothing asked later whether the target had been restored, so that all loads before stayed points of undo."""
+    session, journal = prepared(tmp_path, ReplicaState(SOURCE, 30, recovery="token"), recovery="token")
+    with monkeypatch.context() as patch:
+        patch.setattr(*step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            load_objects(session, repair=False)
+    if step[1] == "state":  # the metastore is the restored one still, and has to be known as such
+        assert forgotten(session.target.storage, session.replica.location, 30) == 50
+    elif not again:
+        assert points(without_lost(journal, session.state, dry=True)) == points(journal.entries())[3:]
+    if again:
+        retried = replace(session, skipped=[], held=[], planned=[])
+        load_objects(retried, repair=False)
+        assert points(journal.entries()) == [60]
+    assert points(without_lost(journal, session.state)) == points(journal.entries()) == [60]
 
 
 @pytest.mark.parametrize("dry", [False, True])

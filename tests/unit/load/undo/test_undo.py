@@ -123,7 +123,9 @@ class _Replica:
         found = [FieldSchema(key, "string", "") for key in keys]
         return Table(name, "db", sd=sd, partitionKeys=found, parameters=parameters, tableType="EXTERNAL_TABLE")
 
-    def load(self, from_evid: int, to_evid: int, *lanes: tuple[LaneRecord, dict[str, Table | None]]) -> None:
+    def load(
+        self, from_evid: int, to_evid: int, *lanes: tuple[LaneRecord, dict[str, Table | None]], restored: bool = False
+    ) -> None:
         """A window that changes tables, and brings all names to its end but held ones that it does not change."""
         writer = self.journal.begin(from_evid, to_evid)
         for record, after in lanes:
@@ -135,6 +137,8 @@ class _Replica:
         state = self.state.advanced(to_evid, 1, f"h{to_evid}")
         for name in {name for record, _ in lanes for name in record.names} & state.held.keys():
             state = state.at_position(name, to_evid)
+        if restored:
+            writer.makes_good()
         writer.state(state)
         self.metastore.home = database_with_state(self.metastore.home, state)
         writer.done(state.applied)
@@ -236,6 +240,20 @@ def test_a_target_that_was_restored_from_an_older_state_is_recovered_first(windo
         _refused(windows, "its storage was loaded up to 1600: .* restored from an older state: hive-repl recover db", evid, table)
         with pytest.raises(Refused, match="restored from an older state"):
             undo(windows.target, "db", table, evid, dry_run=True)
+
+
+@pytest.mark.parametrize("table", ["t", None])
+def test_no_undo_leads_to_before_a_recovery_of_a_restored_target_that_was_killed_at_its_end(
+    windows: _Replica, table: str | None
+) -> None:
+    """It had said that it was one, and written the state, but had not yet taken the loads before for what they were."""
+    windows.load(1600, 1700, windows.changed("t", 1550, 1650), restored=True)
+    windows.load(1700, 1800, windows.changed("t", 1650, 1750))
+    for dry in (True, False):
+        with pytest.raises(BadRequest, match="the nearest that can be undone to: 1700, 1800"):
+            undo(windows.target, "db", table, 1600, dry_run=dry)
+    undo(windows.target, "db", table, 1700)
+    assert windows.stands["t"] == 1650
 
 
 @pytest.mark.parametrize("table", ["t", None])
