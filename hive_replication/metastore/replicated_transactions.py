@@ -101,24 +101,27 @@ class Replay(Transactions):
         request = AllocateTableWriteIdsRequest(dbName=db, tableName=table, replPolicy=name, srcTxnToWriteIdList=pairs)
         request.reallocate = True
         highest = MaxAllocatedTableWriteIdRequest(dbName=db, tableName=table)
-        sent = 0
+        tries = 0
 
         def give(client: Client) -> list[TxnToWriteId]:
-            nonlocal sent
-            if sent and client.get_max_allocated_table_write_id(highest).maxWriteId >= max(write_ids.values()):
+            nonlocal tries
+            tries += 1
+            if tries > 1 and client.get_max_allocated_table_write_id(highest).maxWriteId >= max(write_ids.values()):
                 return pairs
-            sent += 1
             return client.allocate_table_write_ids(request).txnToWriteIds
 
         what = f"allocate_table_write_ids {db}.{table}"
         given = {pair.writeId for pair in self.call(what, give) or []}
         if given != set(write_ids.values()):  # without one of the transactions it does nothing, and answers well
             raise TransactionGone(f"{what} at {self.uri}: write ids {sorted(given)} are given instead of {write_ids}")
+        for transaction, one in write_ids.items() if tries == 1 else ():  # else somebody else may have been given them
+            self._given.setdefault(transaction, set()).add((db, table, one))
 
     def replay_commit(self, policy: str, transaction: int, db: str, written: Collection[WriteEvent]) -> None:
         """Commits what stands for a source's transaction; one that is not known was committed already.
 
-        Where somebody else took its write id, it is not known either: so what was written has to be seen then.
+        Where somebody else took its write id, it is not known either: so what was written has to be seen then. Nobody did where
+        this very object gave it out, which saves a call for each transaction.
 
         Args:
             policy: whose transaction it is.
@@ -143,13 +146,13 @@ class Replay(Transactions):
             self.call(f"commit_txn {transaction} of {name}", lambda client: client.commit_txn(request))
 
         gone = self._end(policy, transaction, commit)
-        if lost := self._unseen_of(db, written):
+        given = self._given.pop(transaction, set())
+        if lost := self._unseen_of(db, [one for one in written if gone or (db, one.table, one.write_id) not in given]):
             taken = (
                 f"write id {lost.write_id} of {db}.{lost.table} at {self.uri} is that of another transaction than the source's"
             )
-            raise TransactionGone(
-                f"{gone or taken}; so what the source's transaction wrote is missing: repair its tables"
-            ) from gone
+            missing = "what the source's transaction wrote is missing: repair its tables"
+            raise TransactionGone(f"{gone or taken}; so {missing}") from gone
 
     def _unseen_of(self, db: str, written: Collection[WriteEvent]) -> WriteEvent | None:
         """One of some writes that a reader does not see; None where he sees them all."""
@@ -163,6 +166,7 @@ class Replay(Transactions):
 
     def replay_abort(self, policy: str, transaction: int) -> None:
         """Aborts what stands for a source's transaction; one that is not known was aborted already."""
+        self._given.pop(transaction, None)
 
         def abort(name: str) -> None:
             request = AbortTxnRequest(txnid=transaction, replPolicy=name, txn_type=TxnType.REPL_CREATED)
@@ -203,6 +207,11 @@ class Replay(Transactions):
     def _earlier(self) -> frozenset[tuple[int, int]]:
         """Ranges of source transactions that an earlier version may have opened; asked once."""
         return frozenset((first, last) for _, kind, first, last in self._notes() if kind == _EARLIER)
+
+    @cached_property
+    def _given(self) -> dict[int, set[tuple[str, str, int]]]:
+        """Write ids that this object gave out, by source transaction: database, table and the id of each."""
+        return {}
 
     def _end(self, policy: str, transaction: int, end: Callable[[str], None]) -> TransactionGone | None:
         """Ends what stands for a source's transaction, under all names under which it may be open."""

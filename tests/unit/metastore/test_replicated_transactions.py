@@ -134,6 +134,41 @@ def test_a_commit_that_was_carried_out_before_is_repeated(monkeypatch: pytest.Mo
     metastore.replay_commit("p", 5, "db", [WriteEvent("t", "", 8)])
 
 
+class Giving(Taken):
+    """The same, which gives write ids out, and loses an answer first where it is to; notes who asks what readers see."""
+
+    def __init__(self, *, loses: bool) -> None:
+        super().__init__()
+        self.loses, self.asked = loses, 0
+
+    def allocate_table_write_ids(self, request: Any) -> Any:
+        return SimpleNamespace(txnToWriteIds=request.srcTxnToWriteIdList)
+
+    def get_valid_write_ids(self, request: Any) -> Any:
+        self.asked += 1
+        return super().get_valid_write_ids(request)
+
+    def call(self, what: str, do: Callable[[Any], Any]) -> Any:
+        if self.loses and what.startswith("allocate"):
+            do(self)
+        return do(self)
+
+
+@pytest.mark.parametrize("loses", [False, True])
+def test_a_commit_asks_for_no_write_id_that_it_gave_out_itself(monkeypatch: pytest.MonkeyPatch, *, loses: bool) -> None:
+    """That was a call for each transaction; where an answer was lost, somebody else may have the write id."""
+    server, metastore = Giving(loses=loses), Metastore("thrift://t:1")
+    monkeypatch.setattr(metastore, "call", server.call)
+    metastore.replay_write_ids("p", "db", "t", {5: 8})
+    metastore.replay_commit("p", 5, "db", [WriteEvent("t", "", 8)])
+    assert server.asked == loses
+    metastore.replay_commit("p", 5, "db", [WriteEvent("t", "", 8)])
+    assert server.asked == loses + 1, "it is committed, and nothing is known of it any more"
+    metastore.replay_write_ids("p", "db", "t", {6: 8})
+    metastore.replay_commit("p", 6, "db", [WriteEvent("t", "", 7)])
+    assert server.asked == loses + 2, "another write id than was given"
+
+
 def test_the_generated_request_has_the_field_of_hive_4() -> None:
     """``reallocate`` is the field 6, a boolean."""
     plain, again = TMemoryBuffer(), TMemoryBuffer()
