@@ -1,11 +1,14 @@
-"""Copying for as long as a load holds its lock: another one may run after that, and what is copied then may be seen at once."""
+"""Copying for as long as a load holds its lock: another one may run after that, and what is copied then may be seen at once.
+
+Where nothing is heard of the lock, copies and changes wait for a heartbeat: once there is one, nobody else has had it.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
@@ -13,7 +16,7 @@ from hive_replication.copy.tasks import Check, Copier, CopyFailure, CopyResult, 
 from hive_replication.errors import LockSilent, ReplicationError
 
 _LOG = logging.getLogger(__name__)
-_PATIENCE, _POLL = 600.0, 1.0  # seconds for which copying waits for a heartbeat, and between two looks
+_PATIENCE, _POLL = 600.0, 1.0  # seconds for which a heartbeat is waited for, and between two looks
 
 
 @runtime_checkable
@@ -29,16 +32,50 @@ class Checking(Protocol):
         ...
 
 
+class Patient:
+    """A check of a lock that waits for a sign of life where there is none for a while. Threads share it, and its patience.
+
+    Args:
+        ask: the check; does not wait.
+        ended: whether it is no use to wait any more.
+    """
+
+    def __init__(self, ask: Check, ended: Callable[[], bool] = lambda: False) -> None:
+        self.ask, self._ended = ask, ended
+        self._since: float | None = None  # when it was found silent, since it was last heard of
+
+    def __call__(self) -> None:
+        """Asks, and waits.
+
+        Raises:
+            LockLost: it is another's; LockSilent where it stays silent for too long.
+        """
+        while True:
+            try:
+                self.ask()
+            except LockSilent:
+                now, since = time.monotonic(), self._since
+                if since is None:
+                    _LOG.warning("no heartbeat for the load's lock gets through: it waits for one, up to %.0f s", _PATIENCE)
+                    since = self._since = now
+                if now >= since + _PATIENCE or self._ended():
+                    raise
+                time.sleep(_POLL)
+            else:
+                self._since = None
+                return
+
+
 class WhileHeld:
     """Copies as a copier does, until a lock is lost. Where nothing is heard of the lock it waits, and goes on with the rest.
 
     Args:
         copier: copies; asks while it does if it can.
-        check: of the lock.
+        check: of the lock; files that are on their way do not wait, also where it is a patient one.
     """
 
     def __init__(self, copier: Copier, check: Check) -> None:
-        self._copier, self._ask = copier, check
+        self._copier, self._wait = copier, check if isinstance(check, Patient) else Patient(check)
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
         """Copies and proves each file.
@@ -48,7 +85,7 @@ class WhileHeld:
         """
         left = list(tasks)
         while left:
-            held, answered = _Latch(self._ask), Counter[str]()
+            held, answered = _Latch(self._wait.ask), Counter[str]()
             for answer in self._until_lost(left, held):
                 answered[answer.task.target] += 1  # a file of two objects is copied for each
                 yield answer
@@ -69,22 +106,6 @@ class WhileHeld:
                 if isinstance(answer, CopyResult):
                     self._wait()
                     yield answer
-                return
-
-    def _wait(self) -> None:
-        """Waits for a sign of life of a lock of which nothing is heard: once there is one, nobody else has had it."""
-        until, silent = time.monotonic() + _PATIENCE, False
-        while True:
-            try:
-                self._ask()
-            except LockSilent:
-                if time.monotonic() >= until:
-                    raise
-                if not silent:
-                    _LOG.warning("no heartbeat for the load's lock gets through: copying waits for one, up to %.0f s", _PATIENCE)
-                silent = True
-                time.sleep(_POLL)
-            else:
                 return
 
 

@@ -16,6 +16,7 @@ from functools import cache, partial
 from threading import Event, Semaphore
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.while_held import Patient
 from hive_replication.errors import LockLost, Refused, ReplicationError, Unreachable
 from hive_replication.load.apply.addition_pipeline import add_as_copied, adds_ahead, without_added
 from hive_replication.load.apply.change_tables import Flipper
@@ -87,10 +88,10 @@ class Executor:
         self._placer = Placer(target, replica.name, replica.location, kept, known, replica.taken)
         self._access = DirectoryAccess(target, replica.name, replica.location, tally.access)
         boundary = TargetBoundary(target, replica.name, replica.location)
-        self._flipper = Flipper(target, replica.name, source, boundary, replica.check)
-        self._copier, self._progress, self._tally = copier, progress, tally
-        self._threads = target.threads
         self._slots, self._failed = Semaphore(target.policy.parallelism.changes), Event()
+        self._check = Patient(replica.check, self._failed.is_set)
+        self._flipper = Flipper(target, replica.name, source, boundary, self._check)
+        self._copier, self._progress, self._tally, self._threads = copier, progress, tally, target.threads
 
     def run(self, lanes: Iterable[LanePlan], replan: Replan) -> SegmentResult:
         """Carries out lanes.
@@ -271,7 +272,7 @@ class Executor:
             with self._slots:
                 if self._failed.is_set():
                     return False
-                self._replica.check()
+                self._check()
                 began = time.monotonic()
                 self._flipper.flip_together(run.placed, numbers)
         except (Unreachable, LockLost):
@@ -289,7 +290,7 @@ class Executor:
             with self._slots:
                 if self._failed.is_set():
                     return False
-                self._replica.check()
+                self._check()
                 began = time.monotonic()
                 self._flipper.flip(run.placed, number)
         except (Unreachable, LockLost):

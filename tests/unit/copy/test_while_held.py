@@ -34,7 +34,7 @@ def _lost_at(*numbers: int) -> Callable[[], None]:
 
 
 def _tasks(tmp_path: Path, number: int) -> list[CopyTask]:
-    (tmp_path / "source").mkdir()
+    (tmp_path / "source").mkdir(exist_ok=True)
     for name in range(number):
         (tmp_path / f"source/{name}").write_bytes(b"123")
     base = tmp_path.as_uri()
@@ -134,3 +134,30 @@ def test_nothing_gets_a_name_while_nothing_is_heard_of_the_lock(
     with pytest.raises(lost):
         list(copier.copy(_tasks(tmp_path, 1)))
     assert storage.files(f"{tmp_path.as_uri()}/target", hidden=True) == []
+
+
+def test_all_that_wait_for_a_heartbeat_have_one_patience(
+    tmp_path: Path, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What asks when it is used up waits no more; where a heartbeat gets through it begins anew."""
+    now, answers = [0.0], [True]
+    monkeypatch.setattr(while_held, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=lambda seconds: later(seconds)))
+
+    def later(seconds: float) -> None:
+        now[0] += seconds
+
+    def ask() -> None:
+        if not answers[0]:
+            raise LockSilent("no heartbeat")
+
+    patient = while_held.Patient(ask)
+    for begun in 0.0, 1000.0:
+        now[0], answers[0] = begun, False
+        for _ in range(2):
+            with pytest.raises(LockSilent):
+                patient()
+            with pytest.raises(LockSilent):
+                list(WhileHeld(ThreadCopier(storage, storage), patient).copy(_tasks(tmp_path, 1)))
+        assert now[0] == begun + 600
+        answers[0] = True
+        patient()

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from hive_replication.copy import while_held
 from hive_replication.copy.tasks import Copier
 from hive_replication.errors import LockLost, LockSilent, ReplicationError
 from hive_replication.load import command
@@ -114,6 +115,47 @@ def test_no_table_is_held_for_it(base: str, storage: Storage) -> None:
     with pytest.raises(LockLost, match="lock on sales was lost"):
         executor.run([LanePlan((name,), 5, (op.DropTable(6, name),)) for name in "tu"], lambda *_: None)
     assert len(metastore.calls) == 1
+
+
+def test_a_lock_that_is_silent_for_a_while_ends_no_load_that_carries_out_a_lane(
+    base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One table that was ready while the metastore was away ended the copies of all others, which waited for it."""
+    monkeypatch.setattr(while_held, "_POLL", 0.01)
+    metastore, silent = _Metastore(base, "t", "u"), [None] * 6
+    target = _target(metastore, storage)
+
+    def check() -> None:
+        if silent:
+            silent.pop()
+            raise LockSilent("no heartbeat")
+
+    replica = TargetDatabase(target, "sales", check, dry=False)
+    known = KnownObjects(cast("Any", metastore), "sales", ReplicaState(OURS))
+    executor = Executor(replica, OURS, cast("Any", SimpleNamespace(copy=lambda _: iter(()))), Silent(), Tally(), known)
+    assert not executor.run([LanePlan((name,), 5, (op.DropTable(6, name),)) for name in "tu"], lambda *_: None).held
+    assert sorted(metastore.calls) == ["drop t", "drop u"]
+
+
+def test_no_lane_waits_for_a_heartbeat_once_another_has_failed(
+    base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(while_held, "_POLL", 0.01)
+    metastore, asked = _Metastore(base, "t", "u"), list[None]()
+    target = _target(metastore, storage)
+
+    def check() -> None:
+        asked.append(None)
+        if len(asked) == 5:
+            raise LockLost("the lock on sales was lost")
+        raise LockSilent("no heartbeat")
+
+    replica = TargetDatabase(target, "sales", check, dry=False)
+    known = KnownObjects(cast("Any", metastore), "sales", ReplicaState(OURS))
+    executor = Executor(replica, OURS, cast("Any", SimpleNamespace(copy=lambda _: iter(()))), Silent(), Tally(), known)
+    with pytest.raises(LockLost):
+        executor.run([LanePlan((name,), 5, (op.DropTable(6, name),)) for name in "tu"], lambda *_: None)
+    assert metastore.calls == []
 
 
 def test_a_load_copies_for_as_long_as_it_holds_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
