@@ -34,7 +34,7 @@ class Turns:
     def turn(self, own: str, age: Age) -> Generator[str]:
         """A turn, as long as the context lasts: "" if it was given, else who comes first.
 
-        After some minutes others have theirs all the same. One that took as long, or raised, makes its database the last for a while.
+        After some minutes others have theirs all the same. If one took as long, or raised, its database comes last for a while.
 
         Args:
             own: the database that asks.
