@@ -82,10 +82,17 @@ def _of_partitions(
             yield key, record
 
 
-def undecided(instance: dg.DagsterInstance, found: Answers) -> set[EvaluationKey]:
-    """The checks whose last three answers are that they could not decide: whether source and target are equal, nobody knows."""
-    last = (key for key, one in found.items() if one.evaluation and one.status == Status.FAILED and may_decide(one.evaluation))
-    return {key for key in islice(last, _MOST_UNDECIDED) if _stays_undecided(instance, key)}
+def undecided(instance: dg.DagsterInstance, found: Answers, known: Collection[str]) -> dict[EvaluationKey, bool]:
+    """The checks that could not decide, and whether their last three answers are that: if both sides are equal, nobody knows.
+
+    Args:
+        instance: Dagster's.
+        found: the last answers.
+        known: keys of the alarms that are open. Of many checks those are looked at first whose answers such a one waits for.
+    """
+    last = [key for key, one in found.items() if one.status == Status.FAILED and one.evaluation and may_decide(one.evaluation)]
+    last.sort(key=lambda key: f"failed check: {database_of(key.check.asset_key)}" not in known)
+    return {key: _stays_undecided(instance, key) for key in last[:_MOST_UNDECIDED]}
 
 
 def _stays_undecided(instance: dg.DagsterInstance, key: EvaluationKey) -> bool:
@@ -93,28 +100,31 @@ def _stays_undecided(instance: dg.DagsterInstance, key: EvaluationKey) -> bool:
     return len(evaluations) == _UNDECIDED and all(one is not None and is_undecided(one) for one in evaluations)
 
 
-def failures(found: Answers, lasting: Collection[EvaluationKey], known: Mapping[str, Alarm]) -> Iterator[Alarm]:
+def failures(found: Answers, unclear: Mapping[EvaluationKey, bool], known: Mapping[str, Alarm]) -> Iterator[Alarm]:
     """The alarms of checks that failed; one that could not decide is none.
 
     Args:
         found: the last answers.
-        lasting: checks that could not decide for long (:func:`undecided`), which are alarms, too.
+        unclear: checks that could not decide, and whether for long (:func:`undecided`), which are alarms, too.
         known: the alarms that are open, by key. One of many checks stays as it was while they may still be as many.
     """
     failed: defaultdict[tuple[str, bool], list[Alarm]] = defaultdict(list)  # by database, and those that could not decide apart
-    coming: Counter[str] = Counter()
+    coming: Counter[tuple[str, bool]] = Counter()
     for key, record in found.items():
         database, evaluation = database_of(key.check.asset_key), record.evaluation
-        kinds = failed[database, False], failed[database, True]
-        if record.status == Status.FAILED and evaluation and (key in lasting or not is_undecided(evaluation)):
-            kinds[key in lasting].append(_alarm(key, evaluation))
-        else:
-            coming[database] += _is_open(record)
-    for (database, undecided), alarms in failed.items():
-        together = _together(database, alarms, undecided=undecided)
+        kinds, lasts = (failed[database, False], failed[database, True]), unclear.get(key, False)
+        if record.status == Status.FAILED and evaluation and (lasts or not is_undecided(evaluation)):
+            kinds[lasts].append(_alarm(key, evaluation))
+        elif _is_open(record):
+            coming[database, True] += 1
+            # One of so many that nobody looked whether it lasts may never decide: no alarm of failed checks waits for it.
+            coming[database, False] += record.status == Status.PLANNED or key in unclear
+    for kind, alarms in failed.items():
+        database, lasts = kind
+        together = _together(database, alarms, undecided=lasts)
         if len(alarms) > _MOST:
             yield together
-        elif together.key in known and len(alarms) + coming[database] > _MOST:
+        elif together.key in known and len(alarms) + coming[kind] > _MOST:
             yield known[together.key]
         else:
             yield from alarms

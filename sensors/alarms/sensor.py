@@ -135,7 +135,8 @@ def tick(
     alarms, runs = _runs(context.instance, names, policy.databases, cursor, now)
     alarms = updated(alarms, {}, of_no_database(alarms, policy), now)
     found = answers(context.instance, watched.checks, watched.of_partitions)
-    alarms = _with_checks(alarms, found, undecided(context.instance, found), cursor.gone, now)
+    unclear = undecided(context.instance, found, {key for key, one in alarms.items() if one.ended is None})
+    alarms = _with_checks(alarms, found, unclear, cursor.gone, now)
     alarms = _with_problem(alarms, names.policy, watched.problem, now)
     cursor = replace(cursor, alarms=alarms, finished=runs, time=now)
     cursor = replace(cursor, alarms=_notify(context, policy, cursor, receivers))
@@ -174,14 +175,14 @@ def _outcome(alarms: dict[str, Open], outcome: Outcome, now: float) -> dict[str,
 
 
 def _with_checks(
-    alarms: dict[str, Open], found: Answers, lasting: Collection[EvaluationKey], gone: Collection[str], now: float
+    alarms: dict[str, Open], found: Answers, unclear: Mapping[EvaluationKey, bool], gone: Collection[str], now: float
 ) -> dict[str, Open]:
     """Adds checks that fail, or could not decide for long; one that is being answered, or could not decide, stays as it was.
 
     Nothing answers again for a database that is gone, and Dagster keeps the answers.
     """
     known = {key: one.alarm for key, one in alarms.items() if one.alarm.kind == "failed check" and one.ended is None}
-    present = {alarm.key: alarm for alarm in failures(found, lasting, known) if alarm.database not in gone}
+    present = {alarm.key: alarm for alarm in failures(found, unclear, known) if alarm.database not in gone}
     return updated(alarms, present, known.keys() - unanswered(found), now)
 
 

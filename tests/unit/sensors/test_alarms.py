@@ -919,6 +919,51 @@ def test_the_alarm_of_many_checks_stays_while_they_are_answered_again(
     assert watch.tick(WELL) == "no alarms", "what the others answer is an alarm of each"
 
 
+def test_the_alarm_of_many_failed_checks_ends_though_many_others_never_decide(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark is missing, say: the alarm advised to repair the whole database after each of its checks had passed."""
+    monkeypatch.setattr(failed_checks, "_MOST", 2)
+    monkeypatch.setattr(failed_checks, "_MOST_UNDECIDED", 3)
+    failing, rows = (
+        [dg.AssetCheckKey(NAMES.table("sales", f"t{number}", "load"), name) for number in range(6)]
+        for name in ("replica_equal", "rows_equal")
+    )
+    watch.checks = [*failing, *rows]
+    for check in rows * 3:
+        watch.answer(check, passed=False, why="no Spark", warn=True)
+    for check in failing:
+        watch.answer(check, passed=False, why="differs")
+    assert watch.tick(WELL) == "2 alarms: failed check: sales; failed check: undecided checks of sales"
+    for check in failing:
+        watch.answer(check, passed=True)
+    assert watch.tick(WELL) == "1 alarm: failed check: undecided checks of sales"
+
+
+@pytest.mark.parametrize("most", [3, 4])
+def test_the_alarm_of_a_database_waits_for_checks_that_could_not_decide_while_those_of_others_never_do(
+    most: int, web: WebServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end would be told though none of them has passed."""
+    monkeypatch.setattr(failed_checks, "_MOST", 2)
+    monkeypatch.setattr(failed_checks, "_MOST_UNDECIDED", most)
+    rows, failing = (
+        [dg.AssetCheckKey(NAMES.table(database, f"t{number}", "load"), "rows_equal") for number in range(3)]
+        for database in ("alone", "sales")
+    )
+    watch.checks = [*rows, *failing]
+    for check in rows * 3:
+        watch.answer(check, passed=False, why="no Spark", warn=True)
+    for check in failing:
+        watch.answer(check, passed=False, why="differs")
+    assert "failed check: sales" in watch.tick(WELL)
+    web.take()
+    for check in failing:
+        watch.answer(check, passed=False, why="no Spark", warn=True)
+    assert "failed check: sales" in watch.tick(WELL)
+    assert notified(web) == []
+
+
 def test_failed_checks_of_tables_that_are_partitions_of_one_asset(web: WebServer, watch: Watch) -> None:
     equal = dg.AssetCheckKey(NAMES.tables("sales"), "replica_equal")
     watch.of_partitions = [equal]
