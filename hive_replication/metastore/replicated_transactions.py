@@ -101,12 +101,11 @@ class Replay(Transactions):
         request = AllocateTableWriteIdsRequest(dbName=db, tableName=table, replPolicy=name, srcTxnToWriteIdList=pairs)
         request.reallocate = True
         highest = MaxAllocatedTableWriteIdRequest(dbName=db, tableName=table)
-        tries = 0
+        tries = list[Client]()
 
         def give(client: Client) -> list[TxnToWriteId]:
-            nonlocal tries
-            tries += 1
-            if tries > 1 and client.get_max_allocated_table_write_id(highest).maxWriteId >= max(write_ids.values()):
+            tries.append(client)
+            if len(tries) > 1 and client.get_max_allocated_table_write_id(highest).maxWriteId >= max(write_ids.values()):
                 return pairs
             return client.allocate_table_write_ids(request).txnToWriteIds
 
@@ -114,7 +113,7 @@ class Replay(Transactions):
         given = {pair.writeId for pair in self.call(what, give) or []}
         if given != set(write_ids.values()):  # without one of the transactions it does nothing, and answers well
             raise TransactionGone(f"{what} at {self.uri}: write ids {sorted(given)} are given instead of {write_ids}")
-        for transaction, one in write_ids.items() if tries == 1 else ():  # else somebody else may have been given them
+        for transaction, one in write_ids.items() if len(tries) == 1 else ():  # else somebody else may have been given them
             self._given.setdefault(transaction, set()).add((db, table, one))
 
     def replay_commit(self, policy: str, transaction: int, db: str, written: Collection[WriteEvent]) -> None:
