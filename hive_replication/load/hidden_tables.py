@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hive_replication.errors import MetastoreError
 from hive_replication.events.files import FileRef
+from hive_replication.load.replica.held_reasons import HIDDEN_REASON
 from hive_replication.load.session import Session
 from hive_replication.storage import paths
 from hive_replication.storage.failures import granting
@@ -65,7 +66,7 @@ def at_source(session: Session, table: str) -> Gone | Hidden | Shown:
         words = "it is in no list of tables"
     except MetastoreError as error:
         words = str(error)
-    return Hidden(f"the source hides the table from replication: {words}")
+    return Hidden(f"{HIDDEN_REASON}{words}")
 
 
 def why_unshown(files: Iterable[FileRef], what: str) -> str:

@@ -47,7 +47,9 @@ def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool
         if name in left_out:
             yield _left_out(header.to_evid, name, left_out[name])
         elif name not in header.skipped and (reason := _why_kept(session, name)):
-            yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
+            followed = not (other_history or name in session.state.coming)
+            after = session.state.position(name) if followed else 0
+            yield LanePlan((name,), after, (), Stop(header.to_evid, reason, refused=True))
         else:
             yield LanePlan((name,), session.state.position(name), (op.DropTable(header.to_evid, table.tableName),))
 

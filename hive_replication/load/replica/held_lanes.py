@@ -5,7 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from hive_replication.load.replica.held_reasons import JOINED_REASON, LEFT_OUT_REASON, RELEASED_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import (
+    HIDDEN_REASON,
+    JOINED_REASON,
+    LEFT_OUT_REASON,
+    RELEASED_REASON,
+    UNDONE_REASON,
+)
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Held
 from hive_replication.logs import printable
@@ -20,7 +26,7 @@ def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False, 
         state: without them.
         held: the lanes.
         lost: whether their objects could not be loaded from a dump of objects, so that events must not be applied to them until a
-            recovery, a repair or another bootstrap. Replicas whose tables are left out by now are as they were.
+            recovery, a repair or another bootstrap. Replicas whose tables are left out by now, or hidden, are as they were.
         window: end of the window that was loaded; a replica whose table is left out from an event on stands there, since none
             of what follows is for it. It is 0 where it was none.
     """
@@ -28,7 +34,8 @@ def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False, 
     for lane in held:
         for name in lane.tables:
             left_out = lane.reason.startswith(LEFT_OUT_REASON)
-            after = 0 if lost and not left_out else lane.after
+            untouched = left_out or lane.reason.startswith(HIDDEN_REASON)
+            after = 0 if lost and not untouched else lane.after
             after = max(after, window) if left_out and lane.tried and name == lane.table else after
             state = state.quarantine(name, after, held_reason(state, lane, name))
             state = state.failed(name, lane.evid, now) if lane.tried else state

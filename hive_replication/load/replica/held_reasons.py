@@ -16,6 +16,8 @@ ENDED_REASON: Final = "its open transactions were ended, and the recovery that l
 TAKEN_IN_REASON: Final = "taken into the policy, "
 #: Of a replica that stays as it is, since the source's table has become one that is not replicated.
 LEFT_OUT_REASON: Final = "the source table cannot be followed any more: "
+#: Of a replica that a load of its whole database leaves as it is, since the source does not show the account its table.
+HIDDEN_REASON: Final = "the source hides the table from replication: "
 #: Of a name that is joined to one that is held, for a reason of that one alone; the name, a colon and the reason follow.
 JOINED_REASON: Final = "held with "
 

@@ -16,6 +16,7 @@ from hive_replication.load import newly_included_tables
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations.kinds import DropTable
+from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
 from hive_replication.metastore.types import Table
 from hive_replication.policy import PolicyScope
@@ -168,7 +169,22 @@ def test_a_replica_stays_whose_table_the_source_hides(recovery: str, answer: obj
     assert load.dropped == {"gone"}
     assert [(one.tables, one.refused) for one in load.held] == [(("secret",), True)]
     assert load.state.held["secret"].startswith("the source hides the table from replication: ")
-    assert (load.state.applied, load.state.lost) == (60, ["secret"])
+    assert (load.state.applied, load.state.lost) == (60, ["secret"] if recovery else [])
+    assert load.state.at["secret"] == (0 if recovery else 50), "the log has its events, and catch-ups go on with them"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        ReplicaState(SOURCE, 50).quarantine("secret", 50, f"{TAKEN_IN_REASON}its dump failed"),
+        ReplicaState(SOURCE, 50).quarantine("secret", 0, "its bootstrap failed"),
+        ReplicaState(SOURCE, 70),
+    ],
+    ids=["taken in and not loaded yet", "lost before", "of another history"],
+)
+def test_a_hidden_table_goes_on_with_events_only_where_it_did_before(state: ReplicaState) -> None:
+    load = loaded(state, header(60), [replica("secret", 40)], source=source(DENIED))
+    assert (load.dropped, load.state.lost) == (set(), ["secret"])
 
 
 def secret(created: int) -> Table:
