@@ -150,8 +150,9 @@ class Replay(Transactions):
             taken = (
                 f"write id {lost.write_id} of {db}.{lost.table} at {self.uri} is that of another transaction than the source's"
             )
-            missing = "what the source's transaction wrote is missing: repair its tables"
-            raise TransactionGone(f"{gone or taken}; so {missing}") from gone
+            raise TransactionGone(
+                f"{gone or taken}; so what the source's transaction wrote is missing: repair its tables"
+            ) from gone
 
     def _unseen_of(self, db: str, written: Collection[WriteEvent]) -> WriteEvent | None:
         """One of some writes that a reader does not see; None where he sees them all."""
