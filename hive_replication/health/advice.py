@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 from hive_replication.events.event_records import is_function
 from hive_replication.load.replica.held_reasons import (
+    HIDDEN_REASON,
     JOINED_REASON,
     LEFT_OUT_REASON,
     PASSED_REASON,
     RELEASED_REASON,
     UNDONE_REASON,
+    UNSHOWN_REASON,
 )
 from hive_replication.statements import for_shell
 
@@ -28,9 +30,9 @@ _BY_REASON = (
         "hive-repl repair {source}",
     ),
     (
-        r"^the source hides the table",
-        "let the account that replicates see the table at the source (Ranger, or the metastore's filter), or exclude it in the "
-        "policy; then hive-repl repair {source}",
+        rf"^({re.escape(HIDDEN_REASON)}|{re.escape(UNSHOWN_REASON)})",
+        "let the account that replicates see the table at the source (Ranger, the metastore's filter, or the rights on its "
+        "directory), or exclude it in the policy; then wait for the next attempt, or hive-repl repair {source}",
     ),
     (
         r"was missing at the source when it was dumped",

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from hive_replication.errors import MetastoreError
 from hive_replication.events.files import FileRef
-from hive_replication.load.replica.held_reasons import HIDDEN_REASON
+from hive_replication.load.replica.held_reasons import HIDDEN_REASON, UNSHOWN_REASON
 from hive_replication.load.session import Session
+from hive_replication.metastore.client import Metastore
 from hive_replication.storage import paths
 from hive_replication.storage.failures import granting
 
@@ -54,9 +55,21 @@ def at_source(session: Session, table: str) -> Gone | Hidden | Shown:
     Raises:
         Unreachable: the source does not answer.
     """
-    source, database = session.target.source_metastore, session.reader.header.scope.database
-    if source is None:
-        return Gone()
+    source = session.target.source_metastore
+    return Gone() if source is None else seen(source, session.reader.header.scope.database, table)
+
+
+def seen(source: Metastore, database: str, table: str) -> Gone | Hidden | Shown:
+    """What the source says of one table.
+
+    Args:
+        source: its metastore.
+        database: of the source.
+        table: its name.
+
+    Raises:
+        Unreachable: the source does not answer.
+    """
     try:
         found = source.table(database, table)
         if found is None:
@@ -81,6 +94,6 @@ def why_unshown(files: Iterable[FileRef], what: str) -> str:
         return ""
     grant = granting(paths.split(unshown)[2].rstrip("/"), "r-x", below=True)
     return (
-        f"the source's metastore did not show {what} to the account of the dump, whose log has its words: where it asks "
+        f"{UNSHOWN_REASON}{what} to the account of the dump, whose log has its words: where it asks "
         f"HDFS, let the account read {unshown} ({grant}), then repair the table"
     )

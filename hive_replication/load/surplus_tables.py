@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 
 from hive_replication.load.hidden_tables import Hidden, Shown, at_source
+from hive_replication.load.journal.restored import forgotten
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.policy_change import leaving
-from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
+from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, UNSHOWN_REASON, is_hidden
 from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.session import Session
 
@@ -47,9 +49,7 @@ def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool
         if name in left_out:
             yield _left_out(header.to_evid, name, left_out[name])
         elif name not in header.skipped and (reason := _why_kept(session, name)):
-            followed = not (other_history or name in session.state.coming)
-            after = session.state.position(name) if followed else 0
-            yield LanePlan((name,), after, (), Stop(header.to_evid, reason, refused=True))
+            yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
         else:
             yield LanePlan((name,), session.state.position(name), (op.DropTable(header.to_evid, table.tableName),))
 
@@ -75,8 +75,26 @@ def unshown_lanes(session: Session, settled: Container[str]) -> Iterator[LanePla
     header = session.reader.header
     for source_name, words in sorted(header.unshown.items()):
         if (name := session.mapping.table(source_name)) not in settled:
-            reason = f"the source's metastore did not show it to the account of the dump: {words}"
+            reason = f"{UNSHOWN_REASON}it to the account of the dump: {words}"
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
+
+
+def still_followed(session: Session) -> set[str]:
+    """Held names of tables that the source hides, and whose replicas go on by its events: the log is not hidden with them.
+
+    Args:
+        session: the load of a dump of a whole database that is no recovery's, before its state is written.
+    """
+    header, state = session.reader.header, session.state
+    hidden = sorted({name for lane in session.held if is_hidden(lane.reason) for name in lane.tables})
+    if not hidden or state.applied is None or not covers(header.to_evid, state.applied) or header.taken != state.scope:
+        return set()
+    if forgotten(session.target.storage, session.replica.location, state.applied) is not None:
+        return set()  # replicas are not what the restored metastore says
+    found = session.target.metastore.tables(session.database, hidden)
+    names = {one.tableName.lower() for one in found if is_ours(one, session.identity) and not state.is_stale(one)}
+    unfollowed = {*state.lost, *state.coming, *filter(state.why_left_out, names)}
+    return {name for name in names - unfollowed if covers(header.to_evid, state.position(name))}
 
 
 def left_out_lanes(session: Session, made: Container[str]) -> Iterator[LanePlan]:

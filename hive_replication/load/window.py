@@ -26,7 +26,7 @@ from hive_replication.load.policy_change import awaited, leaving, newcomer, with
 from hive_replication.load.replica.drops import is_placeholder
 from hive_replication.load.replica.failover_marks import READ_ONLY
 from hive_replication.load.replica.fingerprint import changed_on_target
-from hive_replication.load.replica.held_lanes import with_held
+from hive_replication.load.replica.held_lanes import looked_for, with_held
 from hive_replication.load.replica.held_retries import NO_HISTORY
 from hive_replication.load.replica.state import ReplicaState, is_state, object_id
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
@@ -312,7 +312,7 @@ def _state_after(
         elif name in state.held or not gate.applied(header.to_evid, position=position):
             state = state.at_position(name, max(header.to_evid, position))
     if session.table is None and only is None:
-        state = with_scope(session, state)
+        state = with_scope(session, looked_for(state, session.state.applied, header.to_evid))
     return with_held(state, session.held, window=header.to_evid)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 from hive_replication.dump.beginnings import Beginnings
 from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import BadRequest, MissingEvents, Refused, Unreachable
+from hive_replication.load.hidden_tables import Hidden, seen
 from hive_replication.load.journal.restored import forgotten
+from hive_replication.load.replica.held_reasons import is_hidden
 from hive_replication.load.replica.ownership import refuse_failed_over
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
@@ -37,7 +40,7 @@ class Gap:
     reason: str
 
 
-def find_gap(source: Source, target: Target, database: str, *, read_log: bool = True) -> Gap | None:
+def find_gap(source: Source, target: Target, database: str, *, read_log: bool = True, unfinished: bool = True) -> Gap | None:
     """Finds a gap between a replica and its source; None if events can be applied.
 
     Args:
@@ -45,6 +48,7 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
         target: the target side.
         database: source database.
         read_log: also read all waiting events to find a missing one; a dump of them finds it anyway.
+        unfinished: whether tables for which a bootstrap or a recovery failed are a gap; the others can be loaded.
 
     Raises:
         BadRequest: the target database is no finished replica, or the source has none of this name either.
@@ -60,7 +64,8 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
     if state.source != f"{source.identity}/{database}":
         raise Refused(f"the target database {name!r} is a replica of {state.source}, not of {source.identity}/{database}")
     current = source.metastore.current_event_id()
-    gap = history_gap(source, state, current) or _target_gap(target, replica, state)
+    gap = history_gap(source, state, current) or _restored_gap(target, replica, state)
+    gap = gap or (_unfinished_gap(source, database, state) if unfinished else None)
     return gap or (_log_gap(source, database, state.applied, current) if read_log else None)
 
 
@@ -79,8 +84,8 @@ def require_history(source: Source, target: Target, database: str, evid: int) ->
         _refuse_failed_over(source, target, database, state, there=replica is not None)
         if replica is None or state.applied != evid or state.source != f"{source.identity}/{database}":
             return
-        gap = history_gap(source, state, source.metastore.current_event_id()) or _target_gap(target, replica, state)
-        if gap is not None and gap.kind != UNFINISHED:  # the other tables can be loaded
+        gap = history_gap(source, state, source.metastore.current_event_id()) or _restored_gap(target, replica, state)
+        if gap is not None:
             raise Refused(f"{gap.reason}: hive-repl recover {database}")
     except Unreachable as error:
         _LOG.info("dumped without checking the replica: %s", error, extra=about(database, evid=evid))
@@ -118,14 +123,24 @@ def history_gap(source: Source, state: ReplicaState, current: int) -> Gap | None
     return None
 
 
-def _target_gap(target: Target, replica: Database, state: ReplicaState) -> Gap | None:
-    """Whether the target was restored from an older state, or a bootstrap or recovery of it could not do all."""
+def _restored_gap(target: Target, replica: Database, state: ReplicaState) -> Gap | None:
+    """Whether the target was restored from an older state."""
     applied = state.applied or 0
     loaded = forgotten(target.storage, replica.locationUri or "", applied)
     if loaded is not None:
         reason = f"the target stands at event {applied}, and its storage was loaded up to {loaded}: its metastore was restored"
         return Gap("restored target", applied, reason)
-    if not (names := state.unfinished):
+    return None
+
+
+def _unfinished_gap(source: Source, database: str, state: ReplicaState) -> Gap | None:
+    """Whether a bootstrap or recovery of the target could not do all; a recovery does not bring what the source still hides."""
+    applied, lost = state.applied or 0, state.unfinished
+    asked = [name for name in lost if is_hidden(state.held[name])]
+    answers = source.threads.map(partial(seen, source.metastore, database), asked) if asked else ()
+    hidden = {name for name, answer in zip(asked, answers, strict=True) if isinstance(answer, Hidden)}
+    names = [name for name in lost if name not in hidden]
+    if not names:
         return None
     reason = f"a bootstrap or a recovery failed for {', '.join(names)}, or passed it over: {state.held[names[0]]}"
     return Gap(UNFINISHED, applied, reason)

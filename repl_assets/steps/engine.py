@@ -17,6 +17,7 @@ from hive_replication.dump.format.record_types import MadeWith
 from hive_replication.dump.source import why_skipped
 from hive_replication.errors import MissingEvents, Outdated, ReplicationError
 from hive_replication.lag import MOST_EVENTS, lag
+from hive_replication.lag.compute_lag import start_of
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.policy_scope import made_with
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -154,15 +155,17 @@ class Engine:
         state = self.state(database)
         if state.applied is None:
             return self.dump(ReplDump(database))
-        gap = find_gap(self.connection.source, self.connection.target, database, read_log=False)
-        if gap is not None and gap.kind == UNFINISHED and window.start is not None and state.applied < window.end:
-            gap = None  # a catch-up recovers these tables, others are not delayed
+        behind = state.applied < window.end
+        # A catch-up recovers unfinished tables, others are not delayed.
+        recovers = window.start is None or not behind
+        gap = find_gap(self.connection.source, self.connection.target, database, read_log=False, unfinished=recovers)
         if gap is not None:
             return gap
         if window.start is None:
             return self.dump(ReplDump(database))
-        behind = state.applied < window.end
         start = state.applied if behind else window.start
+        if state.lost and not start:  # what the source hides stands nowhere, and has no events to bring
+            start = min(start_of(state) or 0, window.end)
         target, name = self.connection.target, self.target_name(database)
         made = made_with(state, target.policy, database, lambda: target.metastore.table_names(name))
         try:

@@ -16,10 +16,16 @@ ENDED_REASON: Final = "its open transactions were ended, and the recovery that l
 TAKEN_IN_REASON: Final = "taken into the policy, "
 #: Of a replica that stays as it is, since the source's table has become one that is not replicated.
 LEFT_OUT_REASON: Final = "the source table cannot be followed any more: "
-#: Of a replica that a load of its whole database leaves as it is, since the source does not show the account its table.
+#: Of a table that the source has and does not show: its lists leave it out, or it refuses what is asked of it.
 HIDDEN_REASON: Final = "the source hides the table from replication: "
+UNSHOWN_REASON: Final = "the source's metastore did not show "
 #: Of a name that is joined to one that is held, for a reason of that one alone; the name, a colon and the reason follow.
 JOINED_REASON: Final = "held with "
+
+
+def is_hidden(reason: str) -> bool:
+    """Whether a name is held since the source does not show its table."""
+    return reason.startswith((HIDDEN_REASON, UNSHOWN_REASON))
 
 
 def joined_to(reason: str) -> tuple[str, str]:

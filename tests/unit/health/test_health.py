@@ -70,6 +70,7 @@ def test_a_raw_message_of_an_earlier_version_is_shown_in_words() -> None:
         ("alter_table: types incompatible with the existing columns", "drop the table on the target"),
         ("the source table cannot be followed any more: transactional (ACID) tables need Hive 4", "exclude the table"),
         ("the source hides the table from replication: Permission denied: user [repl]", "see the table at the source"),
+        ("the source's metastore did not show it to the account of the dump: Permission denied", "see the table at the source"),
         (Boundary("", ()).why_outside("har://hdfs-s:8020/t/data.har"), "UNARCHIVE PARTITION at the source"),
         ("somebody wrote something else", "remove the cause"),
     ],

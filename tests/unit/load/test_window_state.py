@@ -14,7 +14,7 @@ from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.plan.lane_planner import LaneSettings
 from hive_replication.load.plan.lanes import Segment
 from hive_replication.load.plan.load_plan import LanePlan, Stop
-from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
+from hive_replication.load.replica.held_reasons import HIDDEN_REASON, LEFT_OUT_REASON
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Held
@@ -96,3 +96,14 @@ def test_a_table_of_which_the_dump_says_nothing_has_no_dump(joined: dict[str, st
     """Another writer of the dump had gone on with it: the replica was dropped, and nothing was there to make it from."""
     session = loading(ReplicaState(SOURCE, 60), replace(header(70), kind="incremental", joined=joined), ())
     assert settings(session, Segment((), (), None), TargetView(ReplicaState()), None, None).undumped(("a", "b")) == undumped
+
+
+def test_a_catch_up_counts_as_an_attempt_at_a_table_that_the_source_hides() -> None:
+    """It has asked for it in vain: the next one has to wait longer. Windows, which do not ask, put it off no further."""
+    state = ReplicaState(SOURCE, 60).quarantine("v", 0, f"{HIDDEN_REASON}denied").failed("v", 60, 5.0)
+    state = state.quarantine("t", 0, "its directory was missing")
+    assert state_after(state, 60, 70).quarantines == state.quarantines
+    tried = state_after(state, 60, 60)
+    assert (dict(tried.at), dict(tried.held)) == (dict(state.at), dict(state.held))
+    assert [(name, one.evid, one.attempts) for name, one in tried.quarantines.items()] == [("v", 60, 2)]
+    assert tried.quarantines["v"].tried > 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +12,11 @@ from unittest.mock import Mock
 import pytest
 
 from hive_replication.dump.beginnings import OpenedInLog
-from hive_replication.errors import Refused
+from hive_replication.errors import MetastoreError, Refused
 from hive_replication.load.replica.failover_marks import FailoverMarks
 from hive_replication.load.replica.state import ReplicaState, database_with_state
-from hive_replication.metastore.types import Database, NotificationEvent
-from hive_replication.recover import find_gap, history_gap, require_history
+from hive_replication.metastore.types import Database, NotificationEvent, Table
+from hive_replication.recover import UNFINISHED, Gap, find_gap, history_gap, require_history
 
 STATE = ReplicaState(source="s/db", applied=100, applied_time=5, applied_hash="ab")
 
@@ -98,6 +99,47 @@ def test_a_commit_of_which_the_log_tells_no_more_is_a_gap(
     gap = find_gap(source, target, "db")
     assert (gap.kind if gap else "") == kind
     assert [one.args for one in metastore.write_events.call_args_list] == ([(3, "db")] if acid else [])
+
+
+DENIED = MetastoreError("get_table db.v: Permission denied")
+HIDDEN, UNSHOWN = "the source hides the table from replication: denied", "the source's metastore did not show it to the account"
+
+
+@pytest.mark.parametrize("reason", [HIDDEN, UNSHOWN])
+@pytest.mark.parametrize(
+    ("answer", "listed", "gap"),
+    [(DENIED, ["v"], False), (Table(), [], False), (Table(), ["v"], True), (None, [], True)],
+    ids=["denied", "left out of lists", "shown", "gone"],
+)
+def test_a_table_that_the_source_still_hides_is_no_gap(reason: str, answer: object, listed: list[str], *, gap: bool) -> None:
+    """Each catch-up was a recovery that did not bring it, and that copied transactional tables anew."""
+    state = replace(STATE, at={"v": 0}, held={"v": reason})
+    found, asked = gap_of(state, Mock(side_effect=answer if isinstance(answer, Exception) else [answer]), listed)
+    assert (found.kind if found else None) == (UNFINISHED if gap else None)
+    assert asked == [("db", "v")]
+
+
+def test_what_failed_for_another_reason_is_recovered_whatever_is_hidden() -> None:
+    state = replace(STATE, at={"t": 0, "v": 0}, held={"t": "its directory was missing", "v": HIDDEN})
+    found, _ = gap_of(state, Mock(side_effect=DENIED), [])
+    assert found is not None
+    assert found.reason == "a bootstrap or a recovery failed for t, or passed it over: its directory was missing"
+
+
+def test_windows_do_not_ask_for_what_is_hidden() -> None:
+    assert gap_of(replace(STATE, at={"v": 0}, held={"v": HIDDEN}), Mock(), [], unfinished=False) == (None, [])
+
+
+def gap_of(state: ReplicaState, table: Mock, listed: list[str], **how: bool) -> tuple[Gap | None, list[object]]:
+    """The gap of a replica whose source answers so, and which tables that was asked for."""
+    home = database_with_state(Database("db", locationUri="file:///db", parameters={}), state)
+    target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=str), storage=Mock(), metastore=Mock(), identity="t")
+    target.metastore.database.return_value = home
+    target.storage.ls.return_value = ()
+    metastore = Mock(table=table, table_names=lambda *_: listed, current_event_id=lambda: 100)
+    metastore.database.return_value = Database("db", parameters={})
+    made: Any = SimpleNamespace(identity="s", metastore=metastore, threads=SimpleNamespace(map=map), reach=lambda _: (5, "ab"))
+    return find_gap(made, target, "db", read_log=False, **how), [one.args for one in table.call_args_list]
 
 
 def test_a_restored_target_that_its_source_was_closed_for_is_no_gap() -> None:
