@@ -26,7 +26,7 @@ def dump_data(result: DumpResult) -> dict[str, Any]:
         "partitions": result.partitions,
         "events": result.events,
         "files": result.files,
-        "left_out": dict(result.header.skipped),
+        "left_out": result.header.left_out,
     }
     return with_old_names({**data, "dir_name": result.directory}, "dir-name", "last-evid", "from-evid", "left-out")
 

@@ -52,7 +52,7 @@ def dump_metadata(result: DumpResult) -> dict[str, Any]:
         "tables": result.tables,
         "partitions": result.partitions,
         "files": result.files,
-    } | ({"left out": markdown_table(("object", "why"), sorted(left), len(left))} if (left := header.skipped.items()) else {})
+    } | ({"left out": markdown_table(("object", "why"), sorted(left), len(left))} if (left := header.left_out.items()) else {})
 
 
 def dump_materializations(

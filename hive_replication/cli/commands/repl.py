@@ -96,7 +96,7 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
             chosen.output.table(("dir-name", "last-evid"), rows(), None)
     headers = [result.header for result in results]
     chosen.output.remark(
-        *(f"left out: {one.scope.database}.{name}: {why}" for one in headers for name, why in one.skipped.items())
+        *(f"left out: {one.scope.database}.{name}: {why}" for one in headers for name, why in one.left_out.items())
     )
     chosen.output.remark(*(f"{name}: {error}" for name, error in failed.items()))
     data = [result_fields.dump_data(result) for result in results]

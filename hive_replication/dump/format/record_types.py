@@ -88,6 +88,11 @@ class DumpHeader:
     filters: PartitionFilters = field(default_factory=PartitionFilters)
     unshown: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    @property
+    def left_out(self) -> dict[str, str]:
+        """What people are told that it lacks, each with the reason."""
+        return {**self.skipped, **{name: f"the metastore did not show it: {words}" for name, words in self.unshown.items()}}
+
 
 @dataclass(frozen=True, slots=True)
 class MadeWith:

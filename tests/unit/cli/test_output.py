@@ -22,6 +22,7 @@ from hive_replication.cli.main import run
 from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.words import arrange, statement
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.errors import Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.lag import Lag, LagReader
@@ -31,6 +32,7 @@ from hive_replication.load.replica.repl_status import HeldTable
 from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
 from hive_replication.statements import ReplLoad, parse
 from hive_replication.units import count_figure, duration_figure, size, size_figure, time_figure
+from tests.bootstraps import header
 from tests.lags import POLICY, WELL
 
 PROGRAM = [sys.executable, "-c", "from hive_replication.cli import main; main()"]
@@ -260,6 +262,13 @@ def test_figures_are_bare_in_a_pipe_and_have_units_for_people(capsys: pytest.Cap
     Output(json=False).table(tuple("abcdef"), [row], None)
     assert capsys.readouterr().out == "2048\t90.0\t1200\t\t2001-09-09T01:46:40+00:00\t\n"
     assert list(map(str, row)) == ["2.0 KiB", "1 min 30 s", "1,200", "", "2001-09-09 01:46:40 UTC", "unknown"]
+
+
+def test_a_dump_tells_what_the_metastore_did_not_show_beside_what_it_leaves_out() -> None:
+    head = header(9, skipped={"i": "it is an Iceberg table"}, unshown={"v": "Permission denied"})
+    dump = DumpResult("hdfs://d/1", 9, head, 1, 0, 0, 0)
+    said = {"i": "it is an Iceberg table", "v": "the metastore did not show it: Permission denied"}
+    assert result_fields.dump_data(dump)["left_out"] == said
 
 
 def test_keys_are_of_one_kind_beside_those_of_earlier_versions() -> None:

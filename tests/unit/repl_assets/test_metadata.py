@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.events.files import FileRef
 from hive_replication.lag import Lag
 from hive_replication.load.copied_files import Copies
@@ -17,6 +18,7 @@ from repl_assets.catalog.keys import Names
 from repl_assets.recording.metadata import (
     asset_url,
     commits_metadata,
+    dump_metadata,
     lag_figures,
     lag_metadata,
     load_metadata,
@@ -25,6 +27,7 @@ from repl_assets.recording.metadata import (
     recovery_metadata,
     text_of,
 )
+from tests.bootstraps import header
 from tests.lags import LATE, WELL
 
 NAMES = Names("p")
@@ -43,6 +46,12 @@ def test_a_table_shows_fifty_rows_and_counts_the_others() -> None:
 
 def test_a_cell_cannot_break_out_of_its_table() -> None:
     assert text(markdown_table(("a", "b"), [("x|y", "1\n2")], 1)).splitlines()[2] == "| x\\|y | 1 2 |"
+
+
+def test_a_dump_shows_what_the_metastore_did_not_show_beside_what_it_leaves_out() -> None:
+    head = header(9, skipped={"i": "it is an Iceberg table"}, unshown={"v": "Permission denied"})
+    shown = text(dump_metadata(DumpResult("hdfs://d/1", 9, head, 1, 0, 0, 0))["left out"]).splitlines()
+    assert shown[2:] == ["| i | it is an Iceberg table |", "| v | the metastore did not show it: Permission denied |"]
 
 
 def test_figures_of_a_load_are_numbers() -> None:
