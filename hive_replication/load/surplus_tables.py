@@ -16,7 +16,7 @@ from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.policy_change import leaving
 from hive_replication.load.replica.covers import covers
-from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, UNSHOWN_REASON, is_hidden
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, is_hidden
 from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.session import Session
 
@@ -75,7 +75,7 @@ def unshown_lanes(session: Session, settled: Container[str]) -> Iterator[LanePla
     header = session.reader.header
     for source_name, words in sorted(header.unshown.items()):
         if (name := session.mapping.table(source_name)) not in settled:
-            reason = f"{UNSHOWN_REASON}it to the account of the dump: {words}"
+            reason = f"the source's metastore did not show it to the account of the dump: {words}"
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
 
 

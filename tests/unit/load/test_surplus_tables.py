@@ -17,7 +17,7 @@ from hive_replication.load import newly_included_tables
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations.kinds import DropTable
-from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
+from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON, is_hidden
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
 from hive_replication.metastore.types import Table
 from hive_replication.policy import PolicyScope
@@ -131,6 +131,7 @@ def test_a_table_of_which_the_metastore_shows_nothing_is_held_until_it_does(appl
     assert (load.dropped, [(one.tables, one.reason, one.refused) for one in load.held]) == (set(), [(("v",), reason, True)])
     assert (load.state.applied, dict(load.state.held)) == (60, {"v": reason})
     assert dict(load.state.at) == {"v": 50 if applied and there else 0}
+    assert is_hidden(reason)
 
 
 def test_foreign_tables_are_left_alone() -> None:
