@@ -36,7 +36,7 @@ from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery
-from hive_replication.load.surplus_tables import left_out_lanes, still_followed, surplus_lanes, surplus_names, unshown_lanes
+from hive_replication.load.surplus_tables import left_out_lanes, surplus_lanes, surplus_names, unshown_lanes, with_followed
 from hive_replication.load.untrusted_dump import (
     validate_files,
     validate_function_name,
@@ -305,7 +305,7 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
         quarantines = {name: one for name, one in state.quarantines.items() if name in held}
         at = gate.ahead(state.at, header.to_evid)
         state = with_scope(session, replace(state, at=at, held={}, quarantines=quarantines, left=left, undone=None))
-        state = with_held(state, session.held, lost=True, followed=still_followed(session))
+        state = with_followed(session, with_held(state, session.held, lost=True))
     elif state.applied is not None and header.scope.partitions is None:
         # What a dump leaves out and the target does not have is no more to wait for than what it brings.
         for name in sorted(set(map(session.mapping.table, (*header.skipped, *(record.name for record in records)))) - held):

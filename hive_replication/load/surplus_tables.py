@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from hive_replication.dump.source import message_hash
+from hive_replication.errors import ReplicationError
 from hive_replication.load.hidden_tables import Hidden, Shown, at_source
 from hive_replication.load.journal.restored import forgotten
 from hive_replication.load.operations import kinds as op
@@ -17,7 +19,7 @@ from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.policy_change import leaving
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, is_hidden
-from hive_replication.load.replica.state import is_ours, object_id
+from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.session import Session
 
 
@@ -79,22 +81,35 @@ def unshown_lanes(session: Session, settled: Container[str]) -> Iterator[LanePla
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
 
 
-def still_followed(session: Session) -> set[str]:
-    """Held names of tables that the source hides, and whose replicas go on by its events: the log is not hidden with them.
+def with_followed(session: Session, after: ReplicaState) -> ReplicaState:
+    """A state in which replicas of tables that the source hides go on by its events: the log is not hidden with them.
 
     Args:
-        session: the load of a dump of a whole database that is no recovery's, before its state is written.
+        session: the load of a dump of a whole database that is no recovery's.
+        after: the state after it, in which they are lost.
     """
     header, state = session.reader.header, session.state
     hidden = sorted({name for lane in session.held if is_hidden(lane.reason) for name in lane.tables})
     if not hidden or state.applied is None or not covers(header.to_evid, state.applied) or header.taken != state.scope:
-        return set()
-    if forgotten(session.target.storage, session.replica.location, state.applied) is not None:
-        return set()  # replicas are not what the restored metastore says
+        return after
+    if forgotten(session.target.storage, session.replica.location, state.applied) is not None or not _is_of_source(session):
+        return after  # replicas are not what the restored metastore says, or of another history than the events that come
     found = session.target.metastore.tables(session.database, hidden)
     names = {one.tableName.lower() for one in found if is_ours(one, session.identity) and not state.is_stale(one)}
-    unfollowed = {*state.lost, *state.coming, *filter(state.why_left_out, names)}
-    return {name for name in names - unfollowed if covers(header.to_evid, state.position(name))}
+    for name in sorted(names - {*state.lost, *state.coming, *filter(state.why_left_out, names)}):
+        position = state.position(name)
+        after = after.at_position(name, position) if covers(header.to_evid, position) else after
+    return after
+
+
+def _is_of_source(session: Session) -> bool:
+    """Whether the source's log proves to have the very event that was applied last."""
+    source, state = session.target.source_metastore, session.state
+    try:
+        event = source.event(state.applied) if source and state.applied else None
+    except ReplicationError:
+        return False
+    return event is not None and (event.eventTime, message_hash(event.message)) == (state.applied_time, state.applied_hash)
 
 
 def left_out_lanes(session: Session, made: Container[str]) -> Iterator[LanePlan]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_reasons import (
@@ -21,9 +21,7 @@ from hive_replication.logs import printable
 _OWN = (UNDONE_REASON, RELEASED_REASON, LEFT_OUT_REASON)  # such a reason steers what loads do with the name that has it
 
 
-def with_held(
-    state: ReplicaState, held: Iterable[Held], *, lost: bool = False, window: int = 0, followed: Container[str] = ()
-) -> ReplicaState:
+def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False, window: int = 0) -> ReplicaState:
     """A state in which the tables of some lanes are held; only lanes that the load tried count as failed once more.
 
     Args:
@@ -33,13 +31,12 @@ def with_held(
             recovery, a repair or another bootstrap. Replicas whose tables are left out by now are as they were.
         window: end of the window that was loaded; a replica whose table is left out from an event on stands there, since none
             of what follows is for it. It is 0 where it was none.
-        followed: names that are not lost all the same.
     """
     now = time.time()
     for lane in held:
         for name in lane.tables:
             left_out = lane.reason.startswith(LEFT_OUT_REASON)
-            after = 0 if lost and not (left_out or name in followed) else lane.after
+            after = 0 if lost and not left_out else lane.after
             after = max(after, window) if left_out and lane.tried and name == lane.table else after
             state = state.quarantine(name, after, held_reason(state, lane, name))
             state = state.failed(name, lane.evid, now) if lane.tried else state

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
 
 from hive_replication.dump.format.record_types import TableRecord
+from hive_replication.dump.source import message_hash
 from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import MetastoreError, Unreachable
 from hive_replication.events.files import FileRef
@@ -19,7 +21,7 @@ from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON, is_hidden
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import NotificationEvent, Table
 from hive_replication.policy import PolicyScope
 from hive_replication.storage.boundary import EVERYWHERE, Boundary
 from hive_replication.storage.failures import account
@@ -129,8 +131,7 @@ def test_a_table_of_which_the_metastore_shows_nothing_is_held_until_it_does(appl
     load = loaded(state, header(60, unshown={"v": "Permission denied"}), found, [record("e")], repair=False)
     reason = "the source's metastore did not show it to the account of the dump: Permission denied"
     assert (load.dropped, [(one.tables, one.reason, one.refused) for one in load.held]) == (set(), [(("v",), reason, True)])
-    assert (load.state.applied, dict(load.state.held)) == (60, {"v": reason})
-    assert dict(load.state.at) == {"v": 50 if applied and there else 0}
+    assert (load.state.applied, dict(load.state.held), dict(load.state.at)) == (60, {"v": reason}, {"v": 0})
     assert is_hidden(reason)
 
 
@@ -145,6 +146,7 @@ def test_what_goes_is_dropped_at_the_event_of_the_dump() -> None:
     assert load.lanes["gone"].operations == (DropTable(60, "gone"),)
 
 
+LOG = {50: NotificationEvent(50, 5, "ALTER_TABLE", message="new")}
 DENIED = MetastoreError("get_table db.secret at thrift://src: Permission denied: user [repl]")
 
 
@@ -158,7 +160,7 @@ def source(answer: object, listed: tuple[str, ...] = ()) -> Any:
             raise answer
         return answer
 
-    return SimpleNamespace(table=table, table_names=lambda *_: list(listed))
+    return SimpleNamespace(table=table, table_names=lambda *_: list(listed), event=LOG.get)
 
 
 @KINDS
@@ -172,37 +174,54 @@ def test_a_replica_stays_whose_table_the_source_hides(recovery: str, answer: obj
     assert load.dropped == {"gone"}
     assert [(one.tables, one.refused) for one in load.held] == [(("secret",), True)]
     assert load.state.held["secret"].startswith("the source hides the table from replication: ")
-    assert (load.state.applied, load.state.lost) == (60, ["secret"] if recovery else [])
-    assert load.state.at["secret"] == (0 if recovery else 50), "the log has its events, and catch-ups go on with them"
+    assert (load.state.applied, load.state.lost) == (60, ["secret"])
 
 
+AT_50 = ReplicaState(SOURCE, 50, 5, message_hash("new"), scope=EVERY)
+
+
+@pytest.mark.parametrize("unshown", [False, True])
 @pytest.mark.parametrize(
     "state",
     [
-        ReplicaState(SOURCE, 50).quarantine("secret", 50, f"{TAKEN_IN_REASON}its dump failed"),
-        ReplicaState(SOURCE, 50).quarantine("secret", 0, "its bootstrap failed"),
-        ReplicaState(SOURCE, 70),
+        AT_50.quarantine("secret", 50, f"{TAKEN_IN_REASON}its dump failed"),
+        AT_50.quarantine("secret", 0, "its bootstrap failed"),
+        AT_50.quarantine("secret", 50, REASON),
+        AT_50.at_position("secret", 70),
+        replace(AT_50, scope=NO_ACID),
+        replace(AT_50, applied=80),
+        replace(AT_50, applied_hash=message_hash("old")),
+        replace(AT_50, applied_time=4),
+        replace(AT_50, applied_hash=""),
+        replace(AT_50, applied=49),
     ],
-    ids=["taken in and not loaded yet", "lost before", "of another history"],
+    ids=["not taken in", "lost", "left out", "ahead", "other tables", "beyond", "old event", "old time", "not known", "purged"],
 )
-def test_a_hidden_table_goes_on_with_events_only_where_it_did_before(state: ReplicaState) -> None:
-    load = loaded(state, header(60), [replica("secret", 40)], source=source(DENIED))
-    assert (load.dropped, load.state.lost) == (set(), ["secret"])
-
-
-@pytest.mark.parametrize("unlike", ["", "lost", "left out", "ahead", "left", "other tables", "other history"])
-def test_a_replica_whose_table_is_hidden_from_a_repair_goes_on_by_its_events(unlike: str) -> None:
-    """The log is not hidden with it: windows kept it current. Unless nobody knows that no event is missing."""
-    state = ReplicaState(SOURCE, 80 if unlike == "other history" else 50, scope=NO_ACID if unlike == "other tables" else EVERY)
-    state = state.quarantine("secret", 0, "failed") if unlike == "lost" else state
-    state = state.quarantine("secret", 50, REASON) if unlike == "left out" else state
-    state = state.at_position("secret", 70) if unlike == "ahead" else state
-    state = replace(state, left={"secret": 45}) if unlike == "left" else state
-    head = header(60, taken=EVERY, unshown={"secret": "Permission denied"})
-    load = loaded(state, head, [replica("secret", 40), replica("e", 30)], [record("e")])
+def test_a_hidden_table_goes_on_with_events_only_where_nothing_can_be_missing(state: ReplicaState, *, unshown: bool) -> None:
+    """Events of a restored source that its replica did not get were passed over, and nobody noticed."""
+    head = header(60, taken=EVERY, unshown={"secret": "Permission denied"} if unshown else {})
+    load = loaded(state, head, [replica("secret", 40)], source=source(DENIED))
     assert (load.dropped, [one.tables for one in load.held]) == (set(), [("secret",)])
-    assert dict(load.state.at) == {"secret": 0 if unlike else 50}
-    assert (load.state.lost, load.state.tried) == (["secret"] if unlike else [], ["secret"])
+    assert (load.state.lost, load.state.tried, load.state.applied) == (["secret"], ["secret"], 60)
+
+
+@pytest.mark.parametrize("unshown", [False, True])
+def test_a_replica_whose_table_is_hidden_from_a_repair_goes_on_by_its_events(*, unshown: bool) -> None:
+    """The log is not hidden with it: windows kept it current. One that stood at the dump's event was held without an end."""
+    for evid, due in ((60, ["secret"]), (50, list[str]())):
+        head = header(evid, taken=EVERY, unshown={"secret": "Permission denied"} if unshown else {})
+        load = loaded(AT_50, head, [replica("secret", 40), replica("e", 30)], [record("e")], source=source(DENIED))
+        assert (load.dropped, [one.tables for one in load.held]) == (set(), [("secret",)]), "the load tells of it"
+        assert (load.state.lost, load.state.due_names(), [*load.state.held]) == ([], due, due)
+        assert (load.state.position("secret"), dict(load.state.quarantines)) == (50, {})
+
+
+def test_a_hidden_table_goes_on_by_no_events_of_a_source_that_cannot_be_asked_or_since_it_left() -> None:
+    head = header(60, taken=EVERY, unshown={"secret": "Permission denied"})
+    for answer in (None, SimpleNamespace(event=Mock(side_effect=Unreachable("no answer")))):
+        assert loaded(AT_50, head, [replica("secret", 40)], source=answer).state.lost == ["secret"]
+    left = replace(AT_50, left={"secret": 45})
+    assert loaded(left, head, [replica("secret", 40)], source=source(DENIED)).state.lost == ["secret"]
 
 
 def secret(created: int) -> Table:
