@@ -8,9 +8,10 @@ from functools import partial
 from typing import Final, Literal
 
 from hive_replication.dump.beginnings import Beginnings
+from hive_replication.dump.bootstrap.table_reader import why_not_shown
 from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import BadRequest, MissingEvents, Refused, Unreachable
-from hive_replication.load.hidden_tables import Hidden, seen
+from hive_replication.load.hidden_tables import Hidden, Shown, seen
 from hive_replication.load.journal.restored import forgotten
 from hive_replication.load.replica.held_reasons import is_hidden
 from hive_replication.load.replica.ownership import refuse_failed_over
@@ -137,13 +138,19 @@ def _unfinished_gap(source: Source, database: str, state: ReplicaState) -> Gap |
     """Whether a bootstrap or recovery of the target could not do all; a recovery does not bring what the source still hides."""
     applied, lost = state.applied or 0, state.unfinished
     asked = [name for name in lost if is_hidden(state.held[name])]
-    answers = source.threads.map(partial(seen, source.metastore, database), asked) if asked else ()
-    hidden = {name for name, answer in zip(asked, answers, strict=True) if isinstance(answer, Hidden)}
+    answers = source.threads.map(partial(_is_hidden, source, database), asked) if asked else ()
+    hidden = {name for name, answer in zip(asked, answers, strict=True) if answer}
     names = [name for name in lost if name not in hidden]
     if not names:
         return None
     reason = f"a bootstrap or a recovery failed for {', '.join(names)}, or passed it over: {state.held[names[0]]}"
     return Gap(UNFINISHED, applied, reason)
+
+
+def _is_hidden(source: Source, database: str, name: str) -> bool:
+    """Whether the source does not show a table, or something else that a dump has to have of it, such as its partitions."""
+    answer = seen(source.metastore, database, name)
+    return isinstance(answer, Hidden) or (isinstance(answer, Shown) and why_not_shown(source, database, name) != "")
 
 
 def _log_gap(source: Source, database: str, applied: int, current: int) -> Gap | None:

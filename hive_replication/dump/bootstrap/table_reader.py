@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import cast
 
 from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.interface import DumpWriter
@@ -234,3 +235,31 @@ class ObjectReader:
                 self.writer.put_table(replace(one, files=files))
             else:
                 self.writer.put_partition(replace(one, files=files))
+
+
+def why_not_shown(source: Source, database: str, name: str) -> str:
+    """Why the metastore does not show all that a dump reads of a table; "" where it does, or has no such table.
+
+    It is read as for a dump, but no directory is listed.
+
+    Args:
+        source: the source side.
+        database: of the source.
+        name: its table.
+    """
+    reader = ObjectReader(source, Scope(database), cast("DumpWriter", _Nothing()), Lister(source.storage, nothing=True))
+    reader.read(name)
+    return reader.unshown.get(name, "")
+
+
+class _Nothing:
+    """Takes what a reader writes, and keeps nothing."""
+
+    def put_table(self, record: TableRecord) -> None:
+        pass
+
+    def put_partition(self, record: PartitionRecord) -> None:
+        pass
+
+    def drop_table(self, name: str) -> None:
+        pass

@@ -15,8 +15,9 @@ from hive_replication.dump.beginnings import OpenedInLog
 from hive_replication.errors import MetastoreError, Refused
 from hive_replication.load.replica.failover_marks import FailoverMarks
 from hive_replication.load.replica.state import ReplicaState, database_with_state
-from hive_replication.metastore.types import Database, NotificationEvent, Table
+from hive_replication.metastore.types import Database, NotificationEvent, StorageDescriptor, Table
 from hive_replication.recover import UNFINISHED, Gap, find_gap, history_gap, require_history
+from tests import model
 
 STATE = ReplicaState(source="s/db", applied=100, applied_time=5, applied_hash="ab")
 
@@ -102,21 +103,39 @@ def test_a_commit_of_which_the_log_tells_no_more_is_a_gap(
 
 
 DENIED = MetastoreError("get_table db.v: Permission denied")
+VIEW = Table("v", "db", tableType="VIRTUAL_VIEW", parameters={}, sd=StorageDescriptor(cols=[]))
 HIDDEN, UNSHOWN = "the source hides the table from replication: denied", "the source's metastore did not show it to the account"
 
 
 @pytest.mark.parametrize("reason", [HIDDEN, UNSHOWN])
 @pytest.mark.parametrize(
     ("answer", "listed", "gap"),
-    [(DENIED, ["v"], False), (Table(), [], False), (Table(), ["v"], True), (None, [], True)],
+    [(DENIED, ["v"], False), (VIEW, [], False), (VIEW, ["v"], True), (None, [], True)],
     ids=["denied", "left out of lists", "shown", "gone"],
 )
 def test_a_table_that_the_source_still_hides_is_no_gap(reason: str, answer: object, listed: list[str], *, gap: bool) -> None:
     """Each catch-up was a recovery that did not bring it, and that copied transactional tables anew."""
     state = replace(STATE, at={"v": 0}, held={"v": reason})
-    found, asked = gap_of(state, Mock(side_effect=answer if isinstance(answer, Exception) else [answer]), listed)
+    found, asked = gap_of(state, Mock(side_effect=answer if isinstance(answer, Exception) else lambda *_: answer), listed)
     assert (found.kind if found else None) == (UNFINISHED if gap else None)
-    assert asked == [("db", "v")]
+    assert set(asked) == {("db", "v")}
+
+
+@pytest.mark.parametrize("reason", [HIDDEN, UNSHOWN])
+@pytest.mark.parametrize(
+    "hides", ["", "table_statistics", "constraints", "partition_names", "partitions", "partition_statistics"]
+)
+def test_a_table_of_which_the_source_hides_something_else_that_a_dump_reads_is_no_gap(reason: str, hides: str) -> None:
+    """A broken row of a partition is enough: the table itself was shown, and each catch-up was a recovery all the same."""
+    table = model.table_image("v", model.Tab(7, f"{model.ROOT}/v", partitioned=True))
+    part = model.partition_image("v", "p=1", model.Part(7, f"{model.ROOT}/v/p=1"))
+    answers: dict[str, Any] = {
+        "table_statistics": [], "constraints": (), "partition_names": ["p=1"], "partitions": [part], "partition_statistics": {}
+    }  # fmt: skip
+    calls = {call: Mock(side_effect=MetastoreError("broken") if call == hides else [answer]) for call, answer in answers.items()}
+    state = replace(STATE, at={"v": 0}, held={"v": reason})
+    found, _ = gap_of(state, Mock(return_value=table), ["v"], **calls)
+    assert (found.kind if found else None) == (None if hides else UNFINISHED)
 
 
 def test_what_failed_for_another_reason_is_recovered_whatever_is_hidden() -> None:
@@ -130,16 +149,19 @@ def test_windows_do_not_ask_for_what_is_hidden() -> None:
     assert gap_of(replace(STATE, at={"v": 0}, held={"v": HIDDEN}), Mock(), [], unfinished=False) == (None, [])
 
 
-def gap_of(state: ReplicaState, table: Mock, listed: list[str], **how: bool) -> tuple[Gap | None, list[object]]:
+def gap_of(
+    state: ReplicaState, table: Mock, listed: list[str], *, unfinished: bool = True, **calls: Mock
+) -> tuple[Gap | None, list[object]]:
     """The gap of a replica whose source answers so, and which tables that was asked for."""
     home = database_with_state(Database("db", locationUri="file:///db", parameters={}), state)
     target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=str), storage=Mock(), metastore=Mock(), identity="t")
     target.metastore.database.return_value = home
     target.storage.ls.return_value = ()
-    metastore = Mock(table=table, table_names=lambda *_: listed, current_event_id=lambda: 100)
+    metastore = Mock(table=table, table_names=lambda *_: listed, current_event_id=lambda: 100, **calls)
     metastore.database.return_value = Database("db", parameters={})
     made: Any = SimpleNamespace(identity="s", metastore=metastore, threads=SimpleNamespace(map=map), reach=lambda _: (5, "ab"))
-    return find_gap(made, target, "db", read_log=False, **how), [one.args for one in table.call_args_list]
+    made.policy, made.acid, made.storage = SimpleNamespace(metadata_only=False), True, None
+    return find_gap(made, target, "db", read_log=False, unfinished=unfinished), [one.args for one in table.call_args_list]
 
 
 def test_a_restored_target_that_its_source_was_closed_for_is_no_gap() -> None:
