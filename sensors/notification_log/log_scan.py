@@ -69,7 +69,7 @@ def replicas(policy: Policy, found: Mapping[str, ReplicaState], history: RunHist
         Replica(
             database,
             state.applied,
-            held=min((state.at.get(name, state.applied or 0) for name in state.tried), default=None),
+            held=_held(state),
             next_attempt=min((state.quarantines.get(name, NO_HISTORY).next_attempt for name in state.tried), default=0),
             busy=history.busy.get(database, ""),
             last=history.last.get(database),
@@ -82,6 +82,12 @@ def replicas(policy: Policy, found: Mapping[str, ReplicaState], history: RunHist
         for database, state in found.items()
     )
     return [with_reading(one, cursor.reading(one.database, one.stands) or Reading(one.stands, one.stands)) for one in found_now]
+
+
+def _held(state: ReplicaState) -> int | None:
+    """Where catch-ups begin: a lost name, which stands nowhere, comes with those of others, which have attempts of their own."""
+    found = {state.position(name) for name in state.tried}
+    return min(found - {0} or found, default=None)
 
 
 def with_reading(replica: Replica, reading: Reading) -> Replica:

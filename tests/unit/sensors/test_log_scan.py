@@ -18,9 +18,12 @@ from hive_replication.events.event_records import Notification
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, NotificationEvent
+from repl_assets.catalog.keys import Window
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
-from sensors.notification_log.decision import MANY_EVENTS, Replica
-from sensors.notification_log.log_scan import parts, read_part, states, with_gaps
+from sensors.notification_log.decision import MANY_EVENTS, Replica, decide
+from sensors.notification_log.log_scan import parts, read_part, replicas, states, with_gaps
+from sensors.notification_log.run_history import RunHistory
+from sensors.notification_log.runs import PastRun
 from tests.lags import POLICY
 
 SOURCE: Any = SimpleNamespace(policy=POLICY, acid=True)
@@ -191,3 +194,16 @@ def test_replicas_at_different_events_are_looked_at_at_the_same_time() -> None:
     known = with_gaps(connection, seen, found, Cursor("policy"), 200)
     assert sorted(asked) == [100, 101, 102, 103]
     assert {one.database: one.first_event for one in known if one.first_event} == {"db6": 104, "db7": 104}
+
+
+@pytest.mark.parametrize(
+    ("others", "starts"), [({}, []), ({"t": 80}, [(Window(80, 90), 1)]), ({"t": 80, "u": 70}, [(Window(70, 90), 1)])]
+)
+def test_a_table_that_is_lost_for_long_delays_no_catch_up_of_another(others: dict[str, int], starts: list[object]) -> None:
+    """It stands at event 0, so each catch-up of another one was the next attempt of its own, an hour later."""
+    past = PastRun("run", "catch-up", Window(0, 80), 8, 1000.0)
+    state = ReplicaState("uuid/sales", 90).quarantine("v", 0, "hidden").failed("v", 0, 1000)
+    for name, evid in others.items():
+        state = state.quarantine(name, evid, "no space").failed(name, evid, 1000)
+    found = replicas(POLICY, {"sales": state}, RunHistory(last_catch_up={"sales": past}), Cursor(""))
+    assert [(one.window, one.attempt) for one in decide(1100.0, 90, found, 1000).starts] == starts
