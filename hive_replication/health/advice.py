@@ -15,6 +15,7 @@ from hive_replication.load.replica.held_reasons import (
     UNDONE_REASON,
     UNSHOWN_REASON,
 )
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.statements import for_shell
 
 _BY_REASON = (
@@ -128,3 +129,17 @@ def advice_on_held(name: str, reason: str, database: str, target_database: str) 
     table = None if is_function(name) else name
     names = (database, target_database, name)
     return advice_on(reason, for_shell(database, table), for_shell(target_database, table), names)
+
+
+def why_left_held(state: ReplicaState, name: str, database: str, target_database: str) -> str:
+    """Why a held name is not repaired along with all that are held, and what to do about it; "" where it is.
+
+    Args:
+        state: of the target database.
+        name: of the table, or of the function among lanes.
+        database: its database at the source.
+        target_database: the same on the target.
+    """
+    if is_function(name):
+        return f"a function is repaired with its database: hive-repl repair {for_shell(database)}, which ends undos, too"
+    return advice_on_held(name, state.held[name], database, target_database) if state.stands_with_undo(name) else ""

@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from hive_replication.errors import BadRequest
+from hive_replication.health.advice import why_left_held
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, metastore_tags
 from repl_assets.catalog.specs import Specs
@@ -58,11 +59,17 @@ def _asked(config: Mapping[str, Any], enabled: Iterable[TableCheck]) -> tuple[st
 
 
 def _repair_held(context: dg.OpExecutionContext, engine: Engine, names: Names, database: CatalogDatabase) -> None:
-    """Repairs all tables that are held, as the job does where its configuration names none."""
-    held = sorted(engine.state(database.name).held)
+    """Repairs the tables that are held, as the job does where its configuration names none: no undo ends that nobody named."""
+    state, target = engine.state(database.name), engine.target_name(database.name)
+    left = {name: why_left_held(state, name, database.name, target) for name in sorted(state.held)}
+    for name, why in left.items():
+        if why:
+            context.log.warning("%s is not repaired: %s", name, why)
+    held = [name for name, why in left.items() if not why]
     if not held:
         context.log.info(
-            "no table of %s is held: name a table in the job's configuration to repair it all the same", database.name
+            "no table of %s is held that this job repairs: name a table in its configuration to repair it all the same",
+            database.name,
         )
     failures = Failures(context)
     for table in held:
@@ -78,7 +85,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
     @dg.op(
         name=_op_name(names, database.name),
         config_schema={
-            "table": dg.Field(str, default_value="", description="The table; where it is empty, all tables that are held"),
+            "table": dg.Field(str, default_value="", description="The table; where it is empty, all that are held but undone"),
             "partitions": dg.Field([str], default_value=[], description="Of the table; where none is named, all"),
             "checks": dg.Field([str], default_value=[], description="Checks of the table to run again after the repair"),
         },

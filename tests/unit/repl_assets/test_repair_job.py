@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import dagster as dg
 import pytest
 
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy.checks import Checks
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.specs import Specs
@@ -35,11 +37,17 @@ def failure(job: dg.JobDefinition, config: dict[str, Any]) -> str:
     return "".join(str(one.user_failure_data.description) if one.user_failure_data else str(one.error) for one in failures)
 
 
-def repairs(monkeypatch: pytest.MonkeyPatch, **config: Any) -> tuple[str, list[object]]:
-    """How a repair with this configuration fails, and what it repairs and checks."""
+def repairs(
+    monkeypatch: pytest.MonkeyPatch, held: Mapping[str, str] = MappingProxyType({"u": "failed"}), **config: Any
+) -> tuple[str, list[object]]:
+    """How a repair with this configuration fails where these are held, and what it repairs and checks."""
     done: list[object] = []
     job = import_module("repl_assets.jobs.repair")
-    engine = SimpleNamespace(connection=SimpleNamespace(source=None, target=None), state=lambda _: SimpleNamespace(held=["u"]))
+    engine = SimpleNamespace(
+        connection=SimpleNamespace(source=None, target=None),
+        state=lambda _: ReplicaState("uuid/sales", 100, held=held),
+        target_name=lambda name: f"{name}_dr",
+    )
     monkeypatch.setattr(job, "connected_engine", lambda *_: engine)
     monkeypatch.setattr(job, "record_held", lambda *_, **__: None)
     monkeypatch.setattr(job, "repair_table", lambda *given: done.append(given[4:]))
@@ -59,6 +67,18 @@ def test_a_repair_takes_the_table_whatever_its_case(monkeypatch: pytest.MonkeyPa
 
 def test_a_repair_without_a_table_is_one_of_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repairs(monkeypatch) == ("", [("u",)])
+
+
+def test_a_repair_of_what_is_held_ends_no_undo_and_fails_for_no_function(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Tables that were undone by request went on to the bad data, and the job failed as long as a function was held."""
+    held = {"t": "undone to 90 by request", "s": "held with t: undone to 90 by request", "u": "failed", "f()": "failed"}
+    assert repairs(monkeypatch, held) == ("", [("u",)])
+    told = capfd.readouterr().err
+    assert "t is not repaired: it was undone on purpose: hive-repl undo sales_dr.t --release lets it follow" in told
+    assert "s is not repaired: a rename or a transaction joins it to the table that is named" in told
+    assert "f() is not repaired: a function is repaired with its database: hive-repl repair sales" in told
 
 
 @pytest.mark.parametrize(
