@@ -15,14 +15,15 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from hive_replication.verify.columns_and_parameters import shape_differences
 
 #: Differences of one kind of one object that are told one by one: files of a partition, for example.
 MOST_OF_OBJECT = 200
 
-#: By table the partitions to look at, "" for the table itself.
-Objects = Mapping[str, Collection[str]]
+#: By table the partitions to look at, "" for the table itself, and files of each that are looked at before others.
+Objects = Mapping[str, Mapping[str, Collection[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Difference:
         text: one sentence.
         key: the same for the same difference of the same incarnations, in whatever round it is seen.
         transactional: whether the object belongs to a transactional table.
+        file: relative name of the data file that differs, "" where it is something else.
     """
 
     table: str
@@ -59,6 +61,7 @@ class Difference:
     text: str
     key: str
     transactional: bool = False
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,23 +196,23 @@ def object_differences(
     if source.shape and target.shape:
         yield from map(difference, shape_differences(source.shape, target.shape, source_roots))
     if source.files is not None and target.files is not None:
-        for name, facts in list(_files(source.files, target.files))[:MOST_OF_OBJECT]:
-            yield difference(name, facts)
+        for name, text, facts in islice(_files(source.files, target.files), MOST_OF_OBJECT):
+            yield replace(difference(text, facts), file=name)
 
 
-def _files(source: Mapping[str, str], target: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Sentences about files that differ, each with what was read of the file; or why they could not be read."""
+def _files(source: Mapping[str, str], target: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Files that differ, each with a sentence and what was read of the file; or, without one, why they could not be read."""
     if "" in source:
-        yield f"its files cannot be compared: {source['']}", ""
+        yield "", f"its files cannot be compared: {source['']}", ""
         return
     for name in sorted(source.keys() | target.keys()):
         ours, theirs = source.get(name), target.get(name)
         if theirs is None:
-            yield f"file {name} is on the source only", str(ours)
+            yield name, f"file {name} is on the source only", str(ours)
         elif ours is None:
-            yield f"file {name} is on the target only", theirs
+            yield name, f"file {name} is on the target only", theirs
         elif ours != theirs:
-            yield f"file {name} is {theirs} on the target, {ours} on the source", ""
+            yield name, f"file {name} is {theirs} on the target, {ours} on the source", ""
 
 
 def judged(
@@ -246,11 +249,11 @@ def confirmed(before: Round, after: Round, doubtful: Collection[str]) -> Round:
 
 
 def objects_of(differences: Iterable[Difference]) -> Objects:
-    """The objects in which something differs."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    """The objects in which something differs, and the files that do."""
+    found: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in differences:
-        found[one.table].add(one.partition)
-    return dict(found)
+        found[one.table][one.partition].update({one.file} - {""})
+    return found
 
 
 def names_digest(names: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -26,11 +27,13 @@ class Directories:
         source: its URI, "" where it has none.
         target: the replica's.
         most: most files whose checksums may be asked for.
+        first: relative names of files that are among these whatever happens: those that differed before.
     """
 
     source: str
     target: str
     most: int
+    first: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,20 @@ def _file_facts(source: Storage, target: Storage, directories: Directories) -> F
     same = sorted(name for name, facts in left.items() if right.get(name) == facts and ours[name].size)
     comparable = [name for name in same if is_comparable(source, target, ours[name], theirs[name])]
     compared = 0
-    for name in random.sample(comparable, min(len(comparable), directories.most)):
+    for name in sampled(comparable, directories.most, directories.first):
         checksums = content_checksums(source, target, ours[name], theirs[name])
         for facts, checksum in zip((left, right), checksums, strict=False):
             facts[name] += f", checksum {checksum[-16:]}"
         compared += bool(checksums)
     return FileFacts(left, right, compared)
+
+
+def sampled(names: Iterable[str], most: int, first: Collection[str]) -> list[str]:
+    """So many of the names, chosen by chance, with all that are to come first: a known difference is not left to chance."""
+    known, others = list[str](), list[str]()
+    for name in names:
+        (known if name in first else others).append(name)
+    return known + random.sample(others, min(len(others), max(0, most - len(known))))
 
 
 def is_comparable(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> bool:

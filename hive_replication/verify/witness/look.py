@@ -11,7 +11,7 @@ import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
 from hive_replication.dump.functions import unread_record
@@ -78,12 +78,16 @@ class _Part:
     """What is looked at of one table: everything within its share, or only some objects, completely."""
 
     shares: Shares
-    only: Collection[str] | None
-    always: Collection[str]
+    only: Mapping[str, Collection[str]] | None
+    always: Mapping[str, Collection[str]]
 
     @property
     def every_file(self) -> bool:
         return bool(self.only or self.always)
+
+    def first(self, name: str) -> frozenset[str]:
+        """Files of a partition, "" for the table itself, that were found to differ."""
+        return frozenset(chain((self.only or {}).get(name, ()), self.always.get(name, ())))
 
 
 class Look:
@@ -134,7 +138,7 @@ class Look:
             target, source = self._target.tables(batch), self._source.tables(batch)
 
             def compared(name: str, source: Mapping[str, Table] = source, target: Mapping[str, Table] = target) -> _Found:
-                part = _Part(shares, None if only is None else only[name], always.get(name, ()))
+                part = _Part(shares, None if only is None else only[name], always.get(name, {}))
                 return self._table(name, source.get(name), target.get(name), part)
 
             yield from self._threads.map(compared, batch)
@@ -172,7 +176,7 @@ class Look:
         data = not self._policy.metadata_only
         if data and has_files(source) and has_files(target) and (directories or part.every_file):
             most = EVERY if part.every_file else min(checksums, PER_DIRECTORY)
-            (files,) = self._files([(source, target)], (source, target), part, [most])
+            (files,) = self._files([(source, target)], (source, target), part, {"": most})
             ours, theirs = replace(ours, files=files[0]), replace(theirs, files=files[1])
             found += _Found([], files[2])
         found += _Found(list(object_differences(name, "", ours, theirs, self._roots)))
@@ -209,7 +213,7 @@ class Look:
             theirs, ours = self._target.partitions(tables[1], batch), self._source.partitions(table, batch)
             found += _Found([], Counts(described=len(ours)))
             both = [name for name in batch if name in listed and name in ours and name in theirs]
-            most = [listed[name] for name in both]
+            most = {name: listed[name] for name in both}
             read = dict(zip(both, self._files([(ours[name], theirs[name]) for name in both], tables, part, most), strict=True))
             for name in batch:
                 sides = ours.get(name), theirs.get(name)
@@ -221,12 +225,14 @@ class Look:
                     found += _Found(list(object_differences(table.tableName, name, left, right, self._roots)))
         return found
 
-    def _files(self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part, most: Sequence[int]) -> list[Files]:
-        """What is read of the files of a table, or of several of its partitions, with at most so many checksums of each."""
+    def _files(self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part, most: Mapping[str, int]) -> list[Files]:
+        """What is read of the files of a table (named ""), or of several partitions, with at most so many checksums of each."""
         if is_transactional(tables[0]):
             return list(self._transactional_files(things, tables, part, most)) if things else []
-        pairs = zip(things, most, strict=True)
-        directories = [Directories(one.sd.location or "", other.sd.location or "", number) for (one, other), number in pairs]
+        directories = [
+            Directories(one.sd.location or "", other.sd.location or "", number, part.first(name))
+            for (one, other), (name, number) in zip(things, most.items(), strict=True)
+        ]
         found: list[Files] = []
         for facts in self._source.storage.many.map(self._file_facts, directories):
             part.shares.used(0, 1, facts.checksums)
@@ -235,17 +241,17 @@ class Look:
         return found
 
     def _transactional_files(
-        self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part, most: Sequence[int]
+        self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part, most: Mapping[str, int]
     ) -> Iterator[Files]:
         there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
         theirs = _listed(there, [target for _, target in things])
         ours = _listed(here, [source for source, _ in things])
 
-        def read(one: tuple[tuple[Thing, Thing], _Listing, _Listing, int]) -> Files:
-            (source, target), left, right, number = one
+        def read(one: tuple[tuple[Thing, Thing], _Listing, _Listing, str]) -> Files:
+            (source, target), left, right, name = one
             if isinstance(left, ReplicationError) or isinstance(right, ReplicationError):
                 return {"": str(right if isinstance(right, ReplicationError) else left)}, {}, Counts(directories=1)
-            facts = _transactional(Shown(here, source, left), Shown(there, target, right), number)
+            facts = _transactional(Shown(here, source, left), Shown(there, target, right), most[name], part.first(name))
             counts = Counts(directories=1, files=(len(left), len(right)), checksums=facts.checksums, unread=int(facts.unread))
             return facts.source, facts.target, counts
 
@@ -264,9 +270,9 @@ class Look:
             return set()
 
 
-def _transactional(source: Shown, target: Shown, most: int) -> FileFacts:
+def _transactional(source: Shown, target: Shown, most: int, first: Collection[str]) -> FileFacts:
     try:
-        return transactional_facts(source, target, most)
+        return transactional_facts(source, target, most, first)
     except NOT_COMPARED as error:
         return FileFacts({"": str(error)}, {}, 0)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -15,7 +14,7 @@ from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import FileStatus, paths
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.compare import same_rows
-from hive_replication.verify.witness.files import EVERY, FileFacts, content_checksums, is_comparable
+from hive_replication.verify.witness.files import EVERY, FileFacts, content_checksums, is_comparable, sampled
 
 _MOST_BYTES = 16 << 20  # of a table or partition, on both sides, of which rows are added up where files differ: seconds of CPU
 _MOST_FILES = 1000  # likewise: each is a call
@@ -78,7 +77,7 @@ class Shown:
         return self.statuses.get(self.by_name[name].uri)
 
 
-def transactional_facts(source: Shown, target: Shown, most: int) -> FileFacts:
+def transactional_facts(source: Shown, target: Shown, most: int, first: Collection[str] = ()) -> FileFacts:
     """What is read of the files of a transactional table or partition on both sides; nothing of those that count as equal.
 
     Where files differ, as after a compaction of one side, the rows decide. Of more than can be read here only what no compaction
@@ -88,9 +87,10 @@ def transactional_facts(source: Shown, target: Shown, most: int) -> FileFacts:
         source: the source's.
         target: the replica's.
         most: files of stores without checksums whose content may be read.
+        first: names of files that are among these whatever happens.
     """
     left, right = ({file.relative: file.checksum[-16:] for file in side.files} for side in (source, target))
-    compared = _without_checksums(source, target, (left, right), most)
+    compared = _without_checksums(source, target, (left, right), most, first)
     if left == right:
         return FileFacts({}, {}, compared)
     rows = source.rows, target.rows
@@ -107,21 +107,23 @@ def _is_readable(source: Shown, target: Shown) -> bool:
     return len(sizes) <= _MOST_FILES and sum(sizes) <= _MOST_BYTES
 
 
-def _without_checksums(source: Shown, target: Shown, facts: tuple[dict[str, str], dict[str, str]], most: int) -> int:
+def _without_checksums(
+    source: Shown, target: Shown, facts: tuple[dict[str, str], dict[str, str]], most: int, first: Collection[str]
+) -> int:
     """Adds sizes to what is known of files without checksums, and for some of them the content. Answers of how many."""
     names = [name for name, checksum in facts[0].items() if not (checksum or facts[1].get(name, "absent"))]
     stores = source.seen.storage, target.seen.storage
-    same: list[tuple[str, FileStatus, FileStatus]] = []
+    same: dict[str, tuple[FileStatus, FileStatus]] = {}
     for name in names:
         ours, theirs = source.status(name), target.status(name)
         if ours and theirs:
             facts[0][name], facts[1][name] = f"{ours.size} bytes", f"{theirs.size} bytes"
             copied = not target.directories[_directory(target.by_name[name])].visibility
             if copied and ours.size == theirs.size > 0 and is_comparable(*stores, ours, theirs):
-                same.append((name, ours, theirs))
+                same[name] = ours, theirs
     compared = 0
-    for name, ours, theirs in random.sample(same, min(len(same), most)):
-        checksums = content_checksums(*stores, ours, theirs)
+    for name in sampled(same, most, first):
+        checksums = content_checksums(*stores, *same[name])
         for side, checksum in zip(facts, checksums, strict=False):
             side[name] += f", checksum {checksum[-16:]}"
         compared += bool(checksums)

@@ -29,6 +29,8 @@ from hive_replication.metastore.types import (
 from hive_replication.policy import Root
 from hive_replication.storage import FileStatus, Storage
 from hive_replication.verify.acid import Seen
+from hive_replication.verify.witness.comparison import objects_of
+from hive_replication.verify.witness.files import EVERY
 from hive_replication.verify.witness.look import Look, _Found, _Part
 from hive_replication.verify.witness.sides import Shares
 from tests.lags import POLICY
@@ -98,7 +100,7 @@ def looking(source: Side, target: Side) -> Look:
 
 def described(source: Side, target: Side) -> _Found:
     look = looking(source, target)
-    part = _Part(Shares(99, 99, 99, 1, random.Random(1)), None, ())
+    part = _Part(Shares(99, 99, 99, 1, random.Random(1)), None, {})
     return look._described((source.table, target.table), NAMES, dict.fromkeys(NAMES, 2), part)
 
 
@@ -166,7 +168,7 @@ def test_a_table_that_a_metastore_does_not_show_is_a_difference_of_its_own(
     assert (wrong.table, wrong.partition) == ("closed", "")
     assert wrong.text == "it cannot be compared: get_partition_names sales.closed: Permission denied"
     assert found.counts.described == len(NAMES)
-    assert look.at({"closed": [""]}, ()).wrong == [wrong], "a further look, by which it is confirmed, has not met it"
+    assert look.at({"closed": {"": ()}}, ()).wrong == [wrong], "a further look, by which it is confirmed, has not met it"
 
 
 def function(side: Side, name: str, kind: str, *resources: str) -> Function:
@@ -202,4 +204,33 @@ def test_functions_that_are_lost_or_replaced_are_wrong_at_each_look(sides: tuple
         "stranger()": "the function is on the target only",
     }
     assert [side.calls["functions"] for side in sides] == [1, 1]
-    assert {one.table for one in look.at({"lost()": [""]}, ()).wrong} == wrong.keys()
+    assert {one.table for one in look.at({"lost()": {"": ()}}, ()).wrong} == wrong.keys()
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_a_damaged_file_that_is_known_is_found_at_each_look_however_many_files_there_are(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch, *, transactional: bool
+) -> None:
+    """By chance others were looked at: no further look confirmed it, or the next round forgot it."""
+    folder = "d=3/delta_0000001_0000001"
+    for side in sides:
+        for n in range(2 * EVERY):
+            (Path(side.uri.removeprefix("file://")) / folder / f"more_{n:03}").write_text("text")
+    (Path(sides[1].uri.removeprefix("file://")) / folder / "more_007").write_text("tEXT")
+    made, table = Side.table.fget, "t"
+    assert made is not None
+    plain = {} if transactional else {"parameters": {}}
+    monkeypatch.setattr(Side, "table_names", lambda *_: [table])
+    monkeypatch.setattr(Side, "table", property(lambda side: Table(**{**vars(made(side)), **plain})))
+    monkeypatch.setattr(Side, "tables", lambda side, *_: [side.table], raising=False)
+    monkeypatch.setattr(Side, "partition_names", lambda *_: NAMES, raising=False)
+    look = looking(*sides)
+    look._threads = SimpleNamespace(map=map)
+    with monkeypatch.context() as others:
+        others.setattr(random, "sample", lambda names, number: list(names)[:number])
+        (known,) = look.at({table: {"d=3": ()}}, ()).differences
+        assert (known.difference.partition, known.wrong) == ("d=3", True)
+        others.setattr(random, "sample", lambda names, number: list(names)[len(names) - number :])
+        assert not look.at({table: {"d=3": ()}}, ()).differences, "by chance it is looked at or not"
+        assert look.at(objects_of([known.difference]), ()).wrong == [known.difference], "a further look of the same round"
+        assert look.at(None, [known]).wrong == [known.difference], "the next round"
