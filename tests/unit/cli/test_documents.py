@@ -102,7 +102,7 @@ def test_dumps_of_all_databases_are_told_where_one_fails(
         told.append(capsys.readouterr().out)
         if name in errors:
             raise errors[name]
-        header = SimpleNamespace(kind="bootstrap", from_evid=None, skipped={}, scope=SimpleNamespace(database=name))
+        header = SimpleNamespace(kind="bootstrap", from_evid=None, left_out={}, scope=SimpleNamespace(database=name))
         figures = dict.fromkeys(("tables", "partitions", "events", "files"), 0)
         return SimpleNamespace(directory=f"hdfs://t/{name}", last_evid=7, header=header, **figures)
 
