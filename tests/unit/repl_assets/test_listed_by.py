@@ -23,7 +23,7 @@ def test_a_dump_says_by_what_it_has_listed(monkeypatch: pytest.MonkeyPatch, dire
 
     def dump_window(*_: object) -> tuple[object, None]:
         assert len(list(calls.map(int, "1" * directories))) == directories
-        header = SimpleNamespace(kind="bootstrap", from_evid=1, to_evid=2, skipped={})
+        header = SimpleNamespace(kind="bootstrap", from_evid=1, to_evid=2, left_out={})
         figures = dict.fromkeys(("events", "tables", "partitions", "files"), 0)
         return SimpleNamespace(directory="file:///d", last_evid=2, header=header, **figures), None
 
