@@ -30,6 +30,7 @@ from hive_replication.metastore.types import Database, Function, NotificationEve
 from hive_replication.policy import load_policy
 from hive_replication.statements import parse
 from hive_replication.storage.webhdfs import WebHdfs
+from hive_replication.storage.webhdfs_answers import Busy
 from tests.earlier import Recorded
 from tests.fuzz.memory import MemoryStorage
 from tests.fuzz.mutations import TEXTS, changed_value, mutated
@@ -222,7 +223,7 @@ def webhdfs(chance: random.Random) -> Callable[[], Outcome]:
             try:
                 return _read(read)
             except OSError as error:  # translated into ours by the storage, with the file's name
-                if isinstance(error, FileExistsError) or type(error).__name__ == "_Busy":
+                if isinstance(error, FileExistsError | Busy):
                     return Outcome(accepted=False)
                 raise
 

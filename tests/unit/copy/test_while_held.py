@@ -77,8 +77,9 @@ def test_a_file_on_its_way_gets_no_name(tmp_path: Path, storage: Storage, at: in
     assert storage.files(f"{tmp_path.as_uri()}/target", hidden=True) == []
 
 
-def test_spark_is_asked_to_end_while_it_copies(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark")
+def test_spark_is_asked_to_end_while_it_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pyspark = pytest.importorskip("pyspark")
+    monkeypatch.setattr(pyspark, "InheritableThread", threading.Thread)  # its own needs an application once there was one
     from resources.spark_copier import _Job  # pyright: ignore[reportPrivateUsage]
 
     cancelled, groups = threading.Event(), list[str]()
