@@ -13,6 +13,7 @@ from tenacity import stop_after_attempt, wait_random_exponential
 from hive_replication.copy.proof import Crc32c, checksum_of_content, is_composite, is_of_one_block, is_reproducible
 from hive_replication.copy.tasks import Check, CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.copy.unlisted import why_unlisted
+from hive_replication.copy.while_held import go_on
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
 from hive_replication.retries import with_retries
@@ -40,7 +41,7 @@ def copy_file(
     executor: str = "threads",
     read: Read | None = None,
     at_once: bool = False,
-    check: Check = lambda: None,
+    check: Check = go_on,
 ) -> CopyResult | CopyFailure:
     """Brings one file to its place, proven, or says why not; never raises an error of storage.
 

@@ -108,8 +108,9 @@ class ThreadCopier:
 
     def _answer(self, task: CopyTask, *, read: Read, at_once: bool) -> CopyResult | CopyFailure:
         try:
-            made = partial(copy_file, executor=self._executor, read=read, at_once=at_once, check=self._check)
-            return made(task, self._source, self._target)
+            return copy_file(
+                task, self._source, self._target, executor=self._executor, read=read, at_once=at_once, check=self._check
+            )
         except Exception as error:  # noqa: BLE001 (every task gets its answer; the others go on)
             _LOG.warning("an unexpected error in the copy of %s", task.file.uri, exc_info=error, extra=about(evid=task.evid))
             return CopyFailure(task, f"{task.object_name}, event {task.evid}: {type(error).__name__}: {error}")

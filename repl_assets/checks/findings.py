@@ -195,15 +195,17 @@ def last_answers(
         latest = {table: last_execution(instance, key, set(Status)) for table, key in keys.items() if key.partition in shown}
     else:
         checks = {table: EvaluationKey.of(names, database, table, check).check for table in tables}
-        found, old = storage.get_latest_asset_check_execution_by_key([*checks.values()]), outdated(instance, [*checks.values()])
+        found = storage.get_latest_asset_check_execution_by_key([*checks.values()])
+        old = outdated(instance, found)
         latest = {table: found.get(key) for table, key in checks.items() if key not in old}
     return {table: record.evaluation for table, record in latest.items() if record and record.evaluation}
 
 
-def outdated(instance: dg.DagsterInstance, checks: Sequence[dg.AssetCheckKey]) -> set[dg.AssetCheckKey]:
-    """The checks whose assets were materialized after the last answer."""
-    answered = instance.event_log_storage.get_latest_asset_check_execution_by_key(checks)
-    records = instance.get_asset_records([check.asset_key for check in checks])
+def outdated(
+    instance: dg.DagsterInstance, answered: Mapping[dg.AssetCheckKey, AssetCheckExecutionRecord]
+) -> set[dg.AssetCheckKey]:
+    """Those of the last answers, by check, after which the assets were materialized."""
+    records = instance.get_asset_records([check.asset_key for check in answered])
     made = {one.asset_entry.asset_key: one.asset_entry.last_materialization for one in records}
     # The event's time: databases may keep that of the record in whole seconds.
     times = {check: record.event.timestamp if record.event else record.create_timestamp for check, record in answered.items()}

@@ -72,11 +72,11 @@ def answer(instance: dg.DagsterInstance, names: Names, databases: Sequence[str],
     before = kept(instance, names)
     if before != alarms:
         instance.daemon_cursor_storage.set_cursor_values({_key(names): _ALARMS.dump_json(alarms).decode()})
-    keys = {database: names.database(database, "load") for database in databases}
-    old = outdated(instance, [dg.AssetCheckKey(key, NO_ALARMS) for key in keys.values()])
-    for database, key in keys.items():
-        if before is None or _of(before, database) != _of(alarms, database) or dg.AssetCheckKey(key, NO_ALARMS) in old:
-            event = dg.AssetCheckEvaluation(asset_key=key, check_name=NO_ALARMS, **_fields(alarms, database))
+    checks = {database: dg.AssetCheckKey(names.database(database, "load"), NO_ALARMS) for database in databases}
+    old = outdated(instance, instance.event_log_storage.get_latest_asset_check_execution_by_key([*checks.values()]))
+    for database, check in checks.items():
+        if before is None or _of(before, database) != _of(alarms, database) or check in old:
+            event = dg.AssetCheckEvaluation(asset_key=check.asset_key, check_name=NO_ALARMS, **_fields(alarms, database))
             instance.report_runless_asset_event(event)
 
 

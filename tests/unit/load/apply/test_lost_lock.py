@@ -212,6 +212,18 @@ def test_what_was_copied_is_not_made_visible(base: str, storage: Storage) -> Non
     assert metastore.calls == []
 
 
+def _move_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are in encryption zones: they are copied, and only copies get names."""
+
+    def refuse(self: Storage, source: str, target: str) -> None:
+        if ".tmp" not in source:
+            raise ReplicationError("it is in an encryption zone")
+        rename(self, source, target)
+
+    rename = Storage.rename
+    monkeypatch.setattr(Storage, "rename", refuse)
+
+
 @pytest.mark.parametrize("zones", [False, True])
 def test_no_further_file_comes_to_a_live_directory(
     base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch, *, zones: bool
@@ -221,14 +233,7 @@ def test_no_further_file_comes_to_a_live_directory(
     for name in names:
         storage.write(f"{base}/.repl/7-1/{name}", b"new")
     if zones:
-
-        def refuse(self: Storage, source: str, target: str) -> None:
-            if ".tmp" not in source:
-                raise ReplicationError("it is in an encryption zone")
-            rename(self, source, target)
-
-        rename = Storage.rename
-        monkeypatch.setattr(Storage, "rename", refuse)
+        _move_nothing(monkeypatch)
     insert = op.AppendData(7, "t", "", metastore.there["t"], content(*names))
     lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): "append"})
     target = _target(metastore, storage)
@@ -246,14 +251,7 @@ def test_a_lock_that_is_silent_for_a_moment_holds_no_table(
     metastore = _Metastore(base, "t")
     storage.write(f"{base}/t/old", b"old")
     storage.write(f"{base}/.repl/7-1/f", b"f")
-
-    def refuse(self: Storage, source: str, target: str) -> None:
-        if ".tmp" not in source:
-            raise ReplicationError("it is in an encryption zone")
-        rename(self, source, target)
-
-    rename = Storage.rename
-    monkeypatch.setattr(Storage, "rename", refuse)
+    _move_nothing(monkeypatch)
     insert = op.AppendData(7, "t", "", metastore.there["t"], content("f"))
     lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): mode})
     target = _target(metastore, storage)
