@@ -19,7 +19,6 @@ from resources.embedded.policy import write_policy
 
 app = typer.Typer(
     help="Real HDFS and Hive metastores on this machine, for the demo and for tests.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
@@ -31,7 +30,9 @@ _HOME = Path(".embedded")
 def up(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Sides: source, target, source4 (Hive 4.2; 2, 40, 41: others); or parts: source.metastore."),
+        typer.Argument(
+            help="Sides: source, target, source4 (Hive 4.2; 2, 40, 41: others), others by a new name; or parts: source.metastore."
+        ),
     ] = None,
     directory: Directory = _HOME,
     tls: Annotated[
@@ -96,7 +97,7 @@ def _errors_shown() -> Generator[None]:
     try:
         yield
     except ReplicationError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"hive-repl: {error}", err=True)
         raise typer.Exit(error.exit_code) from error
 
 

@@ -19,7 +19,7 @@ from hive_replication.units import count_figure, duration_figure, time_figure
 if TYPE_CHECKING:
     from hive_replication import FailoverReverse, FailoverStatus
 
-app = typer.Typer(help="Makes a replica the source, and the old source its replica.", no_args_is_help=True)
+app = typer.Typer(help="Makes a replica the source, and the old source its replica.")
 
 Wait = Annotated[
     float | None,

@@ -70,8 +70,10 @@ def _form(form: Form | None, output: Path | None) -> Form | None:
     """The format of the report, or None for a table.
 
     Raises:
-        BadRequest: a file is named whose format is not known.
+        BadRequest: a file is named whose format is not known, or whose folder is not there.
     """
+    if output is not None and not output.parent.is_dir():
+        raise BadRequest(f"cannot write {output}: there is no folder {output.parent}")
     if form is None and output is not None:
         form = _ENDINGS.get(output.suffix.lower())
         if form is None:

@@ -10,7 +10,7 @@ import typer
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.errors import BadRequest
 
-app = typer.Typer(help="Makes and checks the policy.", no_args_is_help=True)
+app = typer.Typer(help="Makes and checks the policy.")
 
 SourceMetastore = Annotated[str | None, typer.Option(help="e.g. thrift://source-metastore:9083", show_default=False)]
 SourceRoot = Annotated[str | None, typer.Option(help="e.g. hdfs://source-namenode:8020/", show_default=False)]
@@ -65,7 +65,10 @@ def init(
         wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise BadRequest(f"no policy was written: {wrong}") from error
     require_usable(policy)
-    path.write_text(commented(policy), encoding="utf-8")
+    try:
+        path.write_text(commented(policy), encoding="utf-8")
+    except OSError as error:
+        raise BadRequest(f"cannot write {path}: {error.strerror}") from error
     print(f"{path} written; next: hive-repl doctor --config {path}", file=sys.stderr)
 
 

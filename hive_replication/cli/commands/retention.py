@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli.arguments import DryRun
+from hive_replication.cli.arguments import DryRun, database_name
 from hive_replication.cli.completion import replicas
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
@@ -17,7 +17,11 @@ from hive_replication.units import size, size_figure
 Database = Annotated[
     str | None,
     typer.Argument(
-        metavar="[DB]", help="Database on the target; all of the policy without one.", autocompletion=replicas, show_default=False
+        metavar="[DB]",
+        help="Database on the target; all of the policy without one.",
+        autocompletion=replicas,
+        callback=database_name,
+        show_default=False,
     ),
 ]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hive_replication.cli.arguments import database_name
 from hive_replication.cli.completion import databases
 from hive_replication.cli.result_fields import NO_DATABASES, history_data, iso_or_none
 from hive_replication.cli.settings import Config, Json, settings
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 Name = Annotated[
     str | None,
     typer.Argument(
-        metavar="[DB]", help="Name on the source; all of the policy without one.", autocompletion=databases, show_default=False
+        metavar="[DB]",
+        help="Name on the source; all of the policy without one.",
+        autocompletion=databases,
+        callback=database_name,
+        show_default=False,
     ),
 ]
 

@@ -102,8 +102,11 @@ def read_ack(storage: Storage, directory: str, key: SigningKey | None = None) ->
         BadRequest: there is no dump, or it has no ack file, or that is unreadable or damaged.
         Refused: the policy has a key, and the dump is not signed by it.
     """
-    if storage.status(directory) is None:
+    there = storage.status(directory)
+    if there is None:
         raise BadRequest(f"there is no dump at {directory}")
+    if not there.is_dir:
+        raise BadRequest(f"{directory} is a file, and a dump is a directory")
     try:
         value = parsed(storage.read(f"{directory}/{ACK}", most=MOST[ACK]), most=MOST[ACK])
         ack = Ack.model_validate(value)

@@ -49,6 +49,12 @@ def read(store: TreeStore, directory: Path) -> int:
     return len([*reader.tables(), *reader.partitions("t"), *reader.events()])
 
 
+def test_a_file_is_no_dump(store: TreeStore, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadRequest, match="is a file, and a dump is a directory"):
+        store.open((tmp_path / "file").as_uri())
+
+
 def test_layout(store: TreeStore) -> None:
     made = {str(path.relative_to(root)) for root in [dump(store, "bootstrap")] for path in root.rglob("*") if path.is_file()}
     assert made == {

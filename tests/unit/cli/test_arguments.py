@@ -1,0 +1,45 @@
+"""What is wrong in a command's words is said before the policy is read or a server is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_replication.cli.main import run
+
+DATABASES = "this command takes a database"
+NAMES = "is not a name like db"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["retention", ""], NAMES),
+        (["retention", "a.b"], DATABASES),
+        (["status", ""], NAMES),
+        (["pause", "sales.t"], DATABASES),
+        (["recover", "a-b"], NAMES),
+        (["privileges", "sales.t"], DATABASES),
+        (["failover", "plan", "sales.t"], DATABASES),
+        (["plan", "FROM", "file:///dump", "--output", "/no/such/plan.html"], "there is no folder"),
+        (["policy"], "Missing command"),
+        (["failover"], "Missing command"),
+    ],
+)
+def test_bad_words_are_refused_at_once(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--config", "/no/policy.yaml"][: None if len(words) > 1 else 1]) == 2
+    output = capsys.readouterr()
+    assert expected in output.err
+    assert output.err.count("\n") == 1
+    assert output.out == ""
+
+
+def test_a_policy_is_not_written_where_there_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [
+        f"--{side}-{what}={value}"
+        for side in ("source", "target")
+        for what, value in (("metastore", f"thrift://{side}:9083"), ("root", f"hdfs://{side}:8020/"))
+    ]
+    assert run(["policy", "init", "--config", str(tmp_path / "absent" / "p.yaml"), "--database", "sales", *options]) == 2
+    assert "cannot write" in capsys.readouterr().err
