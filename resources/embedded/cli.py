@@ -31,7 +31,7 @@ def up(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Sides: source, target, source4 (Hive 4.2; 2, 40, 41: others), new ones; or parts: source.metastore."
+            help="Sides: source, target, source4 (Hive 4.2; 2, 40, 41: others), or new ones; parts: source.metastore."
         ),
     ] = None,
     directory: Directory = _HOME,
