@@ -10,18 +10,15 @@ It may lose one that the map goes on naming: Hive 4 takes back transactions whos
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
 from hive_metastore.ThriftHiveMetastore import Client, allocate_table_write_ids_args
 from hive_metastore.ttypes import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,
-    HeartbeatTxnRangeRequest,
     MaxAllocatedTableWriteIdRequest,
     OpenTxnRequest,
     ReplTblWriteIdStateRequest,
@@ -33,16 +30,12 @@ from thrift.Thrift import TType
 
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.metastore.faults import TransactionGone
-from hive_replication.metastore.transactions import Transactions, WriteEvent
+from hive_replication.metastore.replay_notes import FOR, SPREAD, USER, ReplayNotes
+from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.process import machine
 
 _LOG = logging.getLogger(__name__)
 
-_USER = "hive-replication"
-_FOR = "transactions of the source"  # before their ids, where the metastore has the host's name: it does not tell its map
-_EARLIER = "source transactions"  # the same of a version whose policies' names began after the first dot of today's
-_SOURCES = re.compile(rf"({_FOR}|{_EARLIER}) ([0-9]{{1,19}})-([0-9]{{1,19}})")
-_SPREAD = 10_000  # ids of a source's that are tried for one transaction
 _MOST = 100  # transactions opened by one call: the metastore has a second for it
 _NAMES = 4  # of one policy
 
@@ -60,7 +53,7 @@ class Replayed:
     name: str
 
 
-class Replay(Transactions):
+class Replay(ReplayNotes):
     """Replayed transactions of a target."""
 
     def replay_open(self, policy: str, transactions: Iterable[int]) -> dict[int, Replayed]:
@@ -183,30 +176,38 @@ class Replay(Transactions):
             policy: whose transactions they are.
             transactions: ids on this metastore.
         """
-        for one in self.sources_of(transactions):
+        for one in self.sources_of(policy, transactions):
             self.replay_abort(policy, one)
 
-    def replayed_among(self, transactions: Collection[int]) -> list[int]:
-        """Those transactions of this metastore that stand for a source's, by what is noted of them, ascending."""
-        return sorted({this for this, *_ in self._notes() if this in transactions})
+    def sources_of(self, policy: str, transactions: Collection[int]) -> Iterator[int]:
+        """Those of a source that transactions of this metastore may stand for, by what is noted of them.
 
-    def sources_of(self, transactions: Collection[int]) -> Iterator[int]:
-        """Those of a source that transactions of this metastore may stand for, by what is noted of them."""
-        sources = {(first, last) for this, _, first, last in self._notes() if this in transactions}
-        for first, last in sorted(sources):
-            yield from range(first, min(last, first + _SPREAD) + 1)
+        Where others that stay open may stand for some of these, the metastore is asked which one does for which.
 
-    def _notes(self) -> Iterator[tuple[int, str, int, int]]:
-        """Transactions of replication that are not committed, each with what is noted: the kind, and a range of the source's."""
-        for one in self.call("get_open_txns_info", lambda client: client.get_open_txns_info()).open_txns:
-            noted = _SOURCES.fullmatch(one.hostname or "") if one.user == _USER else None
-            if noted:
-                yield one.id, noted[1], int(noted[2]), int(noted[3])
+        Args:
+            policy: whose transactions they are.
+            transactions: ids on this metastore.
+        """
+        noted = list(self.notes())
+        for kind, first, last in sorted({(kind, first, last) for this, kind, first, last in noted if this in transactions}):
+            sources = range(first, min(last, first + SPREAD) + 1)
+            near = {this for this, _, low, high in noted if low <= last and first <= high}
+            others = near.difference(transactions) if len(sources) > 1 else set[int]()
+            if stay := others - self.ended(others):
+                wanted = {this for this, *note in noted if note == [kind, first, last]}.intersection(transactions)
+                yield from self._standing_for(policy if kind == FOR else policy.partition(".")[2], sources, wanted, stay)
+            else:
+                yield from sources
 
-    @cached_property
-    def _earlier(self) -> frozenset[tuple[int, int]]:
-        """Ranges of source transactions that an earlier version may have opened; asked once."""
-        return frozenset((first, last) for _, kind, first, last in self._notes() if kind == _EARLIER)
+    def _standing_for(self, policy: str, sources: Iterable[int], wanted: set[int], stay: set[int]) -> Iterator[int]:
+        """Those of a source for which none of ``stay`` stands; what is opened by asking is to be ended with the wanted."""
+        for one in sources:
+            found = self.replay_open(policy, [one])[one].id
+            if found not in stay:
+                yield one
+            wanted.discard(found)
+            if not wanted:
+                return
 
     @cached_property
     def _given(self) -> dict[int, set[tuple[str, str, int]]]:
@@ -227,7 +228,7 @@ class Replay(Transactions):
         """
         request = ReplTblWriteIdStateRequest(
             validWriteIdlist=write_ids.encode(f"{db}.{table}"),
-            user=_USER,
+            user=USER,
             hostName=machine(),
             dbName=db,
             tableName=table,
@@ -247,29 +248,20 @@ class Replay(Transactions):
         """Of several, all are opened or none: of those that are in part the metastore answers that part."""
         request = OpenTxnRequest(
             num_txns=len(transactions),
-            user=_USER,
-            hostname=f"{_FOR} {min(transactions)}-{max(transactions)}",
+            user=USER,
+            hostname=f"{FOR} {min(transactions)}-{max(transactions)}",
             replPolicy=name,
             replSrcTxnIds=list(transactions),
             txn_type=TxnType.REPL_CREATED,
         )
         return self.call(f"open_txns of {name}", lambda client: client.open_txns(request).txn_ids)
 
-    def ended(self, ids: Iterable[int]) -> set[int]:
-        """Which of some transactions are not open."""
-        found: set[int] = set()
-        for first, last in _ranges(sorted(ids)):
-            request = HeartbeatTxnRangeRequest(first, last)
-            answer = self.call("heartbeat_txn_range", lambda client, r=request: client.heartbeat_txn_range(r))
-            found |= answer.aborted | answer.nosuch
-        return found
-
 
 def _near(transactions: Iterable[int], most: int) -> Iterator[list[int]]:
     """Batches of which the noted range is tried whole when they have to be ended."""
     batch: list[int] = []
     for one in transactions:
-        if batch and (len(batch) == most or one - batch[0] > _SPREAD):
+        if batch and (len(batch) == most or one - batch[0] > SPREAD):
             yield batch
             batch = []
         batch.append(one)
@@ -300,13 +292,6 @@ def _ended(policy: str, end: Callable[[str], None]) -> TransactionGone | None:
             return gone
     end(last)
     return gone
-
-
-def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last of each run of numbers without a gap."""
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        found = [number for _, number in run]
-        yield found[0], found[-1]
 
 
 def _know_reallocation() -> None:

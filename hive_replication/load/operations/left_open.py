@@ -40,16 +40,16 @@ def end_replayed(
         database: target database.
         policy: whose transactions they are (:func:`hive_replication.load.operations.transactions.policy_of`).
         note: called before with the tables that they write to, of which the ends never come any more.
-        only: a table: those that write to others, too, stay open.
+        only: a table, which may be gone: those that write to others, too, stay open.
 
     Raises:
         Refused: data of theirs lies outside the directories that the policy allows.
     """
-    metastore = target.metastore
-    writing = writers(metastore, database)
+    metastore, named = target.metastore, () if only is None else (only,)
+    writing = writers(metastore, database, *named)
     found = metastore.replayed_among(writing) if writing else []  # others are of whoever writes to tables of their own
     tables = transactional_tables(metastore, database) if found else {}
-    written = {one: set(metastore.write_ids_of(one, database, tables)) for one in found}
+    written = {one: set(metastore.write_ids_of(one, database, {*tables, *named})) for one in found}
     if only is not None:
         written = {one: ids for one, ids in written.items() if {name for name, _ in ids} == {only}}
     if written:
@@ -58,14 +58,15 @@ def end_replayed(
         shown = ", ".join(map(str, written))
         _LOG.warning("what stands for open transactions of the source is ended: %s", shown, extra=about(database, only))
         if target.feeds(database):
-            for name in names:
+            for name in names & tables.keys():
                 own = {write_id for ids in written.values() for table, write_id in ids if table == name}
                 _delete_written(target, database, tables[name], own)
             _commit_without_data(target, database, policy, written)
         else:
             metastore.abort_replayed(policy, list(written))
-    if only is None:
-        end_left(target, database, policy)
+    if only is not None:
+        return
+    end_left(target, database, policy)
     if left := writers(metastore, database):
         _LOG.warning("transactions of %s stay open: %s", database, ", ".join(map(str, left)), extra=about(database))
 
@@ -111,7 +112,7 @@ def end_given_up(target: Target, database: str, policy: str, before: str, now: s
 
 
 def _commit_without_data(target: Target, database: str, policy: str, transactions: Collection[int]) -> None:
-    for one in target.metastore.sources_of(transactions):
+    for one in target.metastore.sources_of(policy, transactions):
         with suppress(TransactionGone):  # it was aborted
             target.metastore.replay_commit(policy, one, database, ())
 

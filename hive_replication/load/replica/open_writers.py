@@ -13,16 +13,17 @@ def transactional_tables(metastore: Metastore, database: str) -> dict[str, Table
     return {one.tableName.lower(): one for one in tables if is_transactional(one)}
 
 
-def writers(metastore: Metastore, database: str) -> tuple[int, ...]:
+def writers(metastore: Metastore, database: str, *more: str) -> tuple[int, ...]:
     """Open transactions that have a write id of a table of a database, ascending; none before Hive 4.
 
     Args:
         metastore: of the side.
         database: on that side.
+        more: names of further tables of it, which need not exist.
     """
     if metastore.features.major < 4:
         return ()
-    names = list(transactional_tables(metastore, database))
+    names = sorted({*transactional_tables(metastore, database), *more})
     seen = metastore.write_ids(database, names) if names else {}
     if not any(one.open for one in seen.values()):
         return ()

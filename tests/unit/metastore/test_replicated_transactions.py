@@ -56,14 +56,18 @@ class Transactions:
     """Opens transactions, and notes what for."""
 
     def __init__(self) -> None:
-        self.opened, self.ended = list[Any](), list[int]()
+        self.opened, self.ended, self.mapped = list[Any](), list[int](), dict[int, int]()
 
     def get_open_txns(self) -> Any:
         return SimpleNamespace(txn_high_water_mark=100 + len(self.opened))
 
     def open_txns(self, request: Any) -> Any:
+        there = [self.mapped[one] for one in request.replSrcTxnIds if one in self.mapped]
+        if there:
+            return SimpleNamespace(txn_ids=there)
         first = 101 + len(self.opened)
         ids = list(range(first, first + request.num_txns))
+        self.mapped |= zip(request.replSrcTxnIds, ids, strict=True)
         self.opened += [SimpleNamespace(id=one, user=request.user, hostname=request.hostname) for one in ids]
         return SimpleNamespace(txn_ids=ids)
 
@@ -75,6 +79,7 @@ class Transactions:
 
     def abort_txn(self, request: Any) -> None:
         self.ended.append(request.txnid)
+        self.mapped.pop(request.txnid, None)
 
     def call(self, what: str, do: Callable[[Any], Any]) -> Any:
         return do(self)
@@ -88,6 +93,20 @@ def test_transactions_whose_ids_are_far_apart_can_all_be_aborted(monkeypatch: py
     assert len({one.hostname for one in server.opened}) == 3
     metastore.abort_replayed("p", [one.id for one in opened.values()])
     assert {5, 9, 30_000, 55_000} <= set(server.ended)
+
+
+@pytest.mark.parametrize("together", [(5, 7, 9), (5, 9)])
+def test_what_was_opened_with_others_is_aborted_alone(monkeypatch: pytest.MonkeyPatch, together: tuple[int, ...]) -> None:
+    """Others of their range, which is all that is noted of them, may write to other tables, which would lack their rows."""
+    server, metastore = Transactions(), Metastore("thrift://t:1")
+    monkeypatch.setattr(metastore, "call", server.call)
+    opened = metastore.replay_open("p", together) | metastore.replay_open("p", [7, 40])
+    metastore.abort_replayed("p", [opened[9].id])
+    assert {5, 7, 40} <= server.mapped.keys()
+    assert 9 not in server.mapped
+    assert set(server.mapped) == {5, 7, 40}, "what was opened to ask is aborted, too"
+    metastore.abort_replayed("p", [one.id for one in opened.values()])
+    assert server.mapped == {}
 
 
 class Taken:

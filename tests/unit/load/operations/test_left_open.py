@@ -69,6 +69,9 @@ def test_of_one_table_those_are_ended_that_write_to_no_other() -> None:
     side.metastore.write_ids_of.side_effect = lambda one, *_: iter(written[one])
     end_replayed(side, "db", "p", only="t")
     assert side.metastore.abort_replayed.call_args_list == [call("p", [70])]
+    tables[:] = tables[1:]  # somebody dropped it
+    end_replayed(side, "db", "p", only="t")
+    assert side.metastore.abort_replayed.call_args_list == [call("p", [70])] * 2
     side.metastore.abort_replayed.reset_mock()
     del written[70][:]
     end_replayed(side, "db", "p", only="t")
