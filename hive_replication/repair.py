@@ -17,7 +17,6 @@ from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Outdated
 from hive_replication.load.command import repl_load
-from hive_replication.load.operations.transactions import ImpressWriteIds
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
@@ -107,11 +106,6 @@ def _repair(
     load = repl_load(
         target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress
     )
-    if events is not None and events.held and ImpressWriteIds.kind in load.applied and not load.held:
-        _LOG.info("events of the table are loaded once more: its lane was held", extra=about(name, table, dump.last_evid))
-        # A transactional table was rebuilt, whose lane was held: what stands for its transactions would stay open there.
-        again = ReplLoad(events.directory, name)
-        repl_load(target, again, store, copier, only=table, rebuilt=True, source=source.metastore, progress=progress)
     return Repair(dump, load, events)
 
 

@@ -31,7 +31,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Held, LoadReport
 from hive_replication.load.report_log import log_report
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import end_other_recovery, end_transactions_of_table, require_not_passed_by
+from hive_replication.load.source_history import end_other_recovery, require_not_passed_by
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
 from hive_replication.metastore.client import Metastore
@@ -49,7 +49,6 @@ def repl_load(
     *,
     repair: bool = False,
     only: str | None = None,
-    rebuilt: bool = False,
     source: Metastore | None = None,
     progress: Progress | None = None,
 ) -> LoadReport:
@@ -65,7 +64,6 @@ def repl_load(
         copier: copies files.
         repair: of a dump of objects, compare and replace also what stands at its event id already.
         only: of a dump of events, bring only the lane of this target table up to the dump's end.
-        rebuilt: of ``only``, whether a repair rebuilt it: what still stands for transactions that wrote to it ends.
         source: the source's metastore, asked where files are gone or objects missing, since a later event may supersede them, and
             where a repair's dump of a whole database is from before what was applied, since the source may have been restored.
         progress: who is told about the progress.
@@ -84,7 +82,7 @@ def repl_load(
     work = _Load(target, statement, store, copier, reader, database, table, progress or Silent())
     record = _record(reader, database, table, repair=repair, only=only)
     try:
-        report = work.run(repair=repair, only=only, rebuilt=rebuilt, source=source)
+        report = work.run(repair=repair, only=only, source=source)
     except ReplicationError as error:
         error.unchanged = not work.changing
         if work.journal:  # else it has changed nothing
@@ -129,15 +127,14 @@ class _Load:
         """Whether it may have changed an object."""
         return self.session is not None and self.session.tally.changing
 
-    def run(self, *, repair: bool, only: str | None, rebuilt: bool, source: Metastore | None) -> LoadReport:
+    def run(self, *, repair: bool, only: str | None, source: Metastore | None) -> LoadReport:
         """Carries it out."""
         began, target, reader = time.monotonic(), self.target, self.reader
         with MetastoreLock(target.metastore, self.database) as lock:
             replica = TargetDatabase(target, self.database, lock.check, dry=False)
-            ahead = frozenset({only} if only and rebuilt else ())
             boundary = _boundary(target, source, reader)
             copier = WhileHeld(self.copier, lock.check)
-            session = Session(replica, reader, self.table, copier, self.progress, rebuilt=ahead, boundary=boundary)
+            session = Session(replica, reader, self.table, copier, self.progress, boundary=boundary)
             if self.statement.to_evid is not None and session.exists:
                 require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
             held: list[Held] = []
@@ -228,8 +225,6 @@ def _run(session: Session, source: Metastore | None, *, repair: bool, only: str 
     end_other_recovery(session)
     if session.reader.header.kind == "bootstrap":
         require_not_passed_by(session, source, repair=repair)
-        if repair:
-            end_transactions_of_table(session, source)
         load_objects(session, repair=repair)
         return ()
     return load_window(session, only)

@@ -123,20 +123,6 @@ def is_purged(source: Metastore, state: ReplicaState, position: int) -> bool:
     return not covers(position, state.applied or 0) and source.event(position + 1) is None
 
 
-def end_transactions_of_table(session: Session, source: Metastore | None) -> None:
-    """Ends what stands for transactions that wrote to a table alone, before it is repaired whole: no log has their ends any more.
-
-    At the dump's event none of the source's is open that has a write id of the table.
-    """
-    header, state = session.reader.header, session.state
-    if source is None or session.dry or not (header.acid and header.scope.table and header.scope.partitions is None):
-        return
-    name = session.mapping.table(header.scope.table)
-    if name in state.lost or is_purged(source, state, state.position(name)):
-        session.require_ours()
-        end_replayed(session.target, session.database, replay_policy(session.mapping), only=name)
-
-
 def _note_lost(session: Session, names: Collection[str]) -> None:
     state = session.state
     for table in session.target.metastore.tables(session.database, sorted(names)):

@@ -21,6 +21,7 @@ from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, is_hidden
 from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.session import Session
+from hive_replication.metastore.table_kinds import is_transactional
 
 
 def surplus_names(session: Session, wanted: Container[str]) -> list[str]:
@@ -53,7 +54,8 @@ def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool
         elif name not in header.skipped and (reason := _why_kept(session, name)):
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
         else:
-            yield LanePlan((name,), session.state.position(name), (op.DropTable(header.to_evid, table.tableName),))
+            drop = op.DropTable(header.to_evid, table.tableName, ends=is_transactional(table))
+            yield LanePlan((name,), session.state.position(name), (drop,))
 
 
 def _why_kept(session: Session, name: str) -> str:

@@ -25,7 +25,7 @@ from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy.acid import Acid
 from hive_replication.recover import UNFINISHED, Gap, TableFinding, dump_recovery, recover, survey
-from hive_replication.repair import repair
+from hive_replication.repair import bring_up, repair
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import TableComparison, compare_database
 from resources.embedded.cluster import Cluster, Side
@@ -237,7 +237,7 @@ def test_streaming_with_several_transactions_a_batch_is_held(ledger: Ledger, *, 
     """S181: they share files that grow after a commit. After the batch a repair brings them, but no rows of an aborted one."""
     connection = ledger.connection
     assert ledger.replicate().held == ()
-    before = connection.target.metastore.unfinished_transactions()
+    before = connection.target.metastore.open_transactions()
     batch = [ledger.begin() for _ in range(3)]
     for writer in batch:
         writer.lock("a")
@@ -263,7 +263,71 @@ def test_streaming_with_several_transactions_a_batch_is_held(ledger: Ledger, *, 
         assert repair(*args).load.held == ()
         assert ledger.files(source=False) == ledger.files(source=True) != {}
         assert ledger.replicate().held == ()
-        assert connection.target.metastore.unfinished_transactions() <= before
+        assert connection.target.metastore.open_transactions() <= before
+
+
+@pytest.mark.parametrize("killed", [None, "create_table", "impress_write_ids"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_repair_ends_what_wrote_to_its_table_alone(ledger: Ledger, killed: str | None, *, whole: bool) -> None:
+    """As Dagster's repairs load it: once. What stood for transactions whose ends are applied by now stayed open for days."""
+    connection, target = ledger.connection, ledger.connection.target.metastore
+    assert ledger.replicate().held == ()
+    before = target.open_replayed()
+    first, other, both, last = (ledger.begin() for _ in range(4))
+    for writer in (first, last):
+        writer.lock("a")
+        writer.write_id("a")
+    for writer, table in ((other, "b"), (both, "b"), (both, "a")):
+        writer.lock(table)
+        writer.write_id(table)
+    first.insert("a", "1\n", below="delta_0000001_0000002")
+    first.commit()
+    assert [held.tables for held in ledger.replicate().held] == [("a", "b")]
+    both.insert("b", "3\n")
+    both.commit()
+    last.commit()
+    if whole:
+        other.insert("b", "4\n")
+        other.commit()
+    ledger.replicate()
+    assert replica_state(target.database(ledger.database)).held.keys() == {"a", "b"}
+    name = None if whole else "a"
+    sides = connection.source, connection.target, connection.store, connection.copier, ledger.database, name
+    dump = repl_dump(connection.source, ReplDump(ledger.database, name), connection.store)
+    bring_up(*sides, dump.last_evid)
+    if killed:
+        with dying_at(killed, 1, after=False):
+            ledger.load(dump.directory, repair=True)
+    assert ledger.load(dump.directory, repair=True).held == ()
+    assert ledger.files(source=False) == ledger.files(source=True) != {}
+    assert [ledger.write_ids(source=False).sees(one) for one in (1, 2, 3)] == [True, True, True]
+    assert len(target.open_replayed() - before) == (0 if whole else 2)
+    if not whole:
+        other.insert("b", "4\n")
+        other.commit()
+        assert ledger.load(ledger.dump(ledger.status("b")).directory).held == ()
+    assert sorted(ledger.files(source=False, table="b").values()) == [b"3\n", b"4\n"]
+    assert target.open_replayed() <= before
+    assert ledger.replicate().held == ()
+
+
+def test_a_repair_ends_what_wrote_to_a_table_that_is_gone(ledger: Ledger) -> None:
+    """Somebody dropped it on the target, which keeps its write ids where its data stays."""
+    connection, target = ledger.connection, ledger.connection.target.metastore
+    assert ledger.replicate().held == ()
+    before = target.open_replayed()
+    writer = ledger.begin()
+    writer.insert("a", "1\n")
+    assert ledger.replicate().held == ()
+    target.drop_table(ledger.database, "a", delete_data=False)
+    writer.commit()
+    assert [held.tables for held in ledger.replicate().held] == [("a",)]
+    args = connection.source, connection.target, connection.store, connection.copier, ledger.database, "a"
+    assert repair(*args).load.held == ()
+    assert ledger.files(source=False) == ledger.files(source=True) != {}
+    assert ledger.replicate().held == ()
+    assert ledger.write_ids(source=False).sees(1)
+    assert target.open_replayed() <= before
 
 
 def test_a_streamed_table_does_not_stop_its_database(ledger: Ledger) -> None:

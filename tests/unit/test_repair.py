@@ -10,17 +10,16 @@ from typing import Any, cast
 import pytest
 
 from hive_replication.errors import Outdated
-from hive_replication.load import source_history, window
+from hive_replication.load import window
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import end_transactions_of_table, require_not_passed_by
+from hive_replication.load.source_history import require_not_passed_by
 from hive_replication.metastore.types import Database, Table
 from hive_replication.repair import DUMPS, Repair, bring_up, repair
-from tests.bootstraps import SOURCE, header, loaded, loading, record, replica
+from tests.bootstraps import SOURCE, header, loaded, record, replica
 
 MODULE = import_module("hive_replication.repair")  # the package has a function of this name
 STATE = ReplicaState("uuid/db", 1600, at={"v": 1300, "w": 900}, held={"v": "event 1310 failed", "w": "event 910 failed"})
@@ -120,31 +119,6 @@ def test_a_table_whose_events_the_log_has_no_longer_is_repaired_whole(
     replicas.state, replicas.purged = ReplicaState("uuid/db", 1600).quarantine("t", 50, reason), purged
     assert replicas.repair("t", ("ds=1",)).dump.last_evid == 1700
     assert (replicas.dumps, replicas.parts[0]) == (dumps, parts)
-
-
-@pytest.mark.parametrize(
-    ("state", "purged", "ends"),
-    [
-        (ReplicaState(SOURCE, 1600).quarantine("t", 50, "event 51 failed"), 51, True),
-        (ReplicaState(SOURCE, 1600).quarantine("t", 50, "event 51 failed"), 50, False),
-        (ReplicaState(SOURCE, 1600).quarantine("t", 0, "no space"), 0, True),
-        (ReplicaState(SOURCE, 1600), 1650, False),
-    ],
-    ids=["purged", "events bring it up", "lost", "level"],
-)
-def test_what_stands_for_transactions_of_a_table_ends_where_no_events_end_it(
-    monkeypatch: pytest.MonkeyPatch, state: ReplicaState, purged: int, *, ends: bool
-) -> None:
-    """It stayed open until Hive gave its database up, days after the repair."""
-    done = list[object]()
-    monkeypatch.setattr(source_history, "end_replayed", lambda _, db, policy, *, only: done.append((db, policy, only)))
-    source: Any = SimpleNamespace(event=lambda evid: evid if evid > purged else None)
-    session = loading(state, header(1700, "t", acid=True), [replica("t", 50)])
-    end_transactions_of_table(session, source)
-    assert done == [], "a plan ends nothing"
-    session.copier = cast("Any", object())
-    end_transactions_of_table(session, source)
-    assert done == ([("db", policy_of(SOURCE, "db"), "t")] if ends else [])
 
 
 def test_a_repair_of_a_level_table_does_not_hide_a_gap_of_its_database(monkeypatch: pytest.MonkeyPatch) -> None:

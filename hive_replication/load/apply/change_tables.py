@@ -7,6 +7,7 @@ Directories that no location points at any more stay in place for running querie
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import cast
 
 from hive_replication.load.apply.change_data import file_names, merged_image, with_data
@@ -18,8 +19,10 @@ from hive_replication.load.apply.renames import clear_destination, rename_table
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.columns import SetColumns
 from hive_replication.load.operations.constraints import DropConstraint, SetConstraints
+from hive_replication.load.operations.left_open import end_replayed
 from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics, set_together
+from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.drops import drop_table, vacate
 from hive_replication.load.replica.fingerprint import to_be_moved, with_fingerprint
 from hive_replication.load.replica.hive4_translation import undo_translation
@@ -50,6 +53,7 @@ class Flipper:
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
         self._boundary, self._check = boundary, check
         self._partitions = PartitionFlipper(target, database, source, boundary, check)
+        self._ending = Lock()  # of two tables that go at once, each would leave to the other what wrote to both
 
     def flip(self, lane: LanePlacement, number: int) -> None:
         """Carries out one operation of a placed lane.
@@ -98,7 +102,9 @@ class Flipper:
         if self._metastore.features.major < 4:
             undo_translation(image)
         require_open(self._metastore, image)
-        vacate(self._metastore, image)
+        if is_transactional(image):
+            with self._ending:
+                vacate(self._metastore, image, lambda: self._end_transactions(operation.table))
         self._metastore.create_table(with_fingerprint(image, file_names(operation.content)))
 
     def _alter_table(self, operation: op.AlterTable) -> None:
@@ -119,8 +125,17 @@ class Flipper:
 
     def _drop_table(self, operation: op.DropTable) -> None:
         current = self._require_ours(operation.table)
-        if current is not None:
+        if current is not None and operation.ends and is_transactional(current):
+            with self._ending:
+                self._check()
+                self._end_transactions(operation.table)
+                drop_table(self._metastore, current)
+        elif current is not None:
             drop_table(self._metastore, current)
+
+    def _end_transactions(self, table: str) -> None:
+        """Ends what stands for transactions of the source that wrote to a table alone, before that is found no more."""
+        end_replayed(self._target, self._database, policy_of(self._source, self._database), only=table)
 
     def _change_data(self, operation: op.ReplaceData | op.AppendData, lane: LanePlacement, key: DataKey) -> None:
         current = self._table(operation.table)

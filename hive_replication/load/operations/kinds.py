@@ -89,9 +89,15 @@ class RenameTable(NoData, NoPartitions):
 
 @dataclass(frozen=True, slots=True)
 class DropTable(NoData, NoPartitions):
-    """Drops a table; its directories go to retention."""
+    """Drops a table; its directories go to retention.
+
+    Args:
+        ends: whether what stands for the source's transactions that wrote to it alone ends with it: their own ends may have been
+            passed over already, and by the table it would no longer be found.
+    """
 
     kind = "DropTable"
+    ends: bool = False
 
     @property
     def name_changes(self) -> tuple[NameChange, ...]:

@@ -132,7 +132,7 @@ class ObjectPlanner:
         image = self.mapping.new_table(record.table, self.evid)
         image.parameters[CHECKPOINT] = self.checkpoint
         if existing is not None and self.whole and _other_shape(existing, record.table):
-            yield op.DropTable(self.evid, name)
+            yield op.DropTable(self.evid, name, ends=is_transactional(existing))
             existing = None
         if existing is None:
             yield self._create(staging, record, name)
@@ -160,7 +160,7 @@ class ObjectPlanner:
             return
         begun = existing is not None and object_id(existing) == 0 and existing.parameters.get(CHECKPOINT) == self.checkpoint
         if existing is not None and not begun:
-            yield op.DropTable(self.evid, name)
+            yield op.DropTable(self.evid, name, ends=True)
         if existing is None or not begun:
             existing = None
             yield self._create(staging, record, name)

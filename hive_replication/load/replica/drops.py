@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from hive_replication.load.layout.directories import HIDDEN, Layout, staging_name
@@ -48,7 +49,7 @@ def drop_table(metastore: Metastore, table: Table) -> None:
         raise
 
 
-def vacate(metastore: Metastore, image: Table) -> None:
+def vacate(metastore: Metastore, image: Table, first: Callable[[], None] = lambda: None) -> None:
     """Makes the metastore forget write ids of a name that no table has: somebody dropped one and left its data there.
 
     They are forgotten with a table, so there is an empty one for a moment.
@@ -56,10 +57,12 @@ def vacate(metastore: Metastore, image: Table) -> None:
     Args:
         metastore: the target's.
         image: of the table that is about to get the name.
+        first: called before they are forgotten.
     """
     database, name = image.dbName, image.tableName
     if not (is_transactional(image) and _keeps_write_ids(metastore) and metastore.max_write_id(database, name)):
         return
+    first()
     home, there = open_location(metastore, database), metastore.table(database, name)
     if there is None and home is not None and (place := home.managedLocationUri or home.locationUri):
         there = _placeholder(image, _place(place))

@@ -173,7 +173,7 @@ def test_a_load_copies_for_as_long_as_it_holds_its_lock(monkeypatch: pytest.Monk
     some: Any = SimpleNamespace(metastore=None, copy=iter)
     load = command._Load(some, some, some, some, some, "sales", None, Silent())  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(InterruptedError):
-        load.run(repair=False, only=None, rebuilt=False, source=None)
+        load.run(repair=False, only=None, source=None)
     files: list[Any] = [SimpleNamespace(task=SimpleNamespace(target=name)) for name in "abc"]
     answers, copied = list[object](), given[0].copy(files)
     with pytest.raises(LockLost):
