@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from hive_replication.copy.preserve import Place, Preserve
+from hive_replication.copy.tasks import Check
 from hive_replication.load.layout.file_moves import move_file
 from hive_replication.storage import Storage, paths
 from hive_replication.storage.access import Access, effective
@@ -41,10 +42,16 @@ class ProtectedMoves:
         self._prepare(path, place)
         self._storage.rename(path, place)
 
-    def move_file(self, file: str, place: str) -> None:
-        """The same of a file, which is copied where it cannot be renamed: to another store, or another encryption zone."""
+    def move_file(self, file: str, place: str, check: Check) -> None:
+        """The same of a file, which is copied where it cannot be renamed: to another store, or another encryption zone.
+
+        Args:
+            file: its URI.
+            place: the new one.
+            check: raises if the lock is lost, also while it is copied.
+        """
         self._prepare(file, place)
-        move_file(self._storage, file, place, shown=file, access=partial(self._new_in, paths.parent(place)))
+        move_file(self._storage, file, place, shown=file, access=partial(self._new_in, paths.parent(place)), check=check)
 
     def _new_in(self, directory: str) -> Place | None:
         """The directory of a copy, which gets what the file itself has; None where its store knows nothing of access."""

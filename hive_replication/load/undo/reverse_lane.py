@@ -92,11 +92,11 @@ class OldDataLocator:
             self._halves[token] = [self._storage.read(one.uri).decode() for one in files if one.uri.startswith(marks)]
         return self._halves[token]
 
-    def retire(self, token: str, file: str) -> None:
-        """Retires a file at once, for a token of its directory's own."""
+    def retire(self, token: str, file: str, check: Callable[[], None]) -> None:
+        """Retires a file at once, for a token of its directory's own; ``check`` raises if the lock is lost."""
         layout = self._layout
         kept = layout.retired(token, file) if layout.holds(file) else layout.retired_from_outside(token, file)
-        self._moves.move_file(file, kept)
+        self._moves.move_file(file, kept, check)
 
 
 class LaneReverser:
@@ -241,7 +241,7 @@ class LaneReverser:
         directory, aside = self._locator.locate(place, self._token), new_token()
         for file in (f"{directory}/{name}" for name in self._target.storage.named_files(directory) if name not in names):
             self._check()
-            self._locator.retire(aside, file)
+            self._locator.retire(aside, file, self._check)
 
     def _as_it_was(self, image: Thing) -> Thing:
         """The image with the present location of its data.

@@ -93,7 +93,7 @@ def test_a_file_that_has_to_be_copied_keeps_its_own_protection(monkeypatch: pyte
     made: list[Place | None] = []
     monkeypatch.setattr(protected_moves, "move_file", lambda *_, access, **__: made.append(access()))
     copy = f"{DB}/.repl/retired/7/external/zone/t/f"
-    ProtectedMoves(storage(files)).move_file(f"{ROOT}/zone/t/f", copy)
+    ProtectedMoves(storage(files)).move_file(f"{ROOT}/zone/t/f", copy, lambda: None)
     (place,) = made
     assert place is not None
     wanted = place.wanted(storage(files), FileStatus(f"{ROOT}/zone/t/f", 1, False, 0.0, access=own))

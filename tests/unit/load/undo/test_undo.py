@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.errors import BadRequest, LockLost, Refused, ReplicationError
 from hive_replication.load.journal import lane_record
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord, Step
@@ -33,6 +33,8 @@ OURS = "uuid/db"
 
 
 class _NoLock:
+    lost = False
+
     def __init__(self, *_: object, **__: object) -> None:
         pass
 
@@ -43,7 +45,8 @@ class _NoLock:
         pass
 
     def check(self) -> None:
-        """It is never lost."""
+        if self.lost:
+            raise LockLost("the lock on db was lost")
 
 
 @dataclass
@@ -437,9 +440,11 @@ def test_a_dropped_table_with_more_partitions_than_a_file_of_the_journal_holds_c
     assert (replica.stands, replica.metastore.parts["t"]) == ({"t": 1400}, images)
 
 
+@pytest.mark.parametrize("lost", [False, True])
 def test_files_that_joined_a_table_on_another_store_are_taken_back(
-    replica: _Replica, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    replica: _Replica, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, lost: bool
 ) -> None:
+    """They are copied, and stay where the lock is lost meanwhile: another load may have begun, which has them."""
     place, storage = "memory://bucket/ext/t", storage_with_bucket(monkeypatch, tmp_path.as_uri())
     replica.target.storage, replica.journal = storage, Journal(storage, replica.location)  # type: ignore[misc]
     before, after = replica.table("t", 1400), replica.table("t", 1450)
@@ -449,6 +454,13 @@ def test_files_that_joined_a_table_on_another_store_are_taken_back(
     replica.load(0, 1400, (LaneRecord(("t",), (Step("CreateTable", 1400, "t", directory=place),)), {"t": before}))
     record = LaneRecord(("t",), (Step("AppendData", 1450, "t"),), {"t": before}, files={place: ("a",)})
     replica.load(1400, 1500, (record, {"t": after}))
+    if lost:
+        with monkeypatch.context() as patch:
+            # Of a file that is copied it is asked just before.
+            patch.setattr(Storage, "checksum", lambda *_: patch.setattr(_NoLock, "lost", True))
+            with pytest.raises(LockLost):
+                undo(replica.target, "db", None, 1400)
+        assert sorted(storage.named_files(place)) == ["a", "b"]
     undo(replica.target, "db", None, 1400)
     assert (replica.stands, list(storage.named_files(place))) == ({"t": 1400}, ["a"])
     assert [storage.read(one.uri) for one in storage.files(Layout(replica.location).retired_root, hidden=True)] == [b"b"]
