@@ -58,7 +58,7 @@ def failed_checks_sensor(specs: Specs, database: CatalogDatabase) -> dg.SensorDe
 def allowed(
     found: Sequence[tuple[str, dg.RunRequest]], state: ReplicaState, policy: Policy, database: str
 ) -> list[dg.RunRequest] | dg.SkipReason:
-    """The repairs that may start now: a repair would end what an operator stopped or undid (pure).
+    """The repairs that may start now: a repair would end what an operator stopped or undid, or what stands with that (pure).
 
     Args:
         found: tables, each with a run that repairs it.
@@ -68,7 +68,7 @@ def allowed(
     """
     if reason := stopped(policy, {database: state}).get(database):
         return dg.SkipReason(reason)
-    undone = sorted({table for table, _ in found if state.waits(table)})
+    undone = sorted({table for table, _ in found if state.stands_with_undo(table)})
     due = [request for table, request in found if table not in undone]
     return due or dg.SkipReason(f"undone, not to be repaired: {', '.join(undone)}")
 

@@ -116,7 +116,7 @@ def tick(
     if _busy(context.instance, repair_job_name(names, database)):
         return dg.SkipReason("a repair is in progress")  # do not request the same repair twice
     finding = _busy(context.instance, find_drift_job_name(names, database))
-    requests, at = _handed(handed, at, names, database)
+    requests, at = _handed([one for one in handed if not state.stands_with_undo(one.table)], at, names, database)
     if requests:  # at once: a tick that is killed while it scans loses its requests
         return _result(context, at, requests, "")
     if handed and not finding and handover.read() == handed:  # no run adds to it now

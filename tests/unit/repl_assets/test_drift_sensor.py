@@ -410,6 +410,18 @@ def test_what_was_found_before_an_outage_is_repaired(ticks: Ticks, *, while_coun
     assert sensor.read_round(ticks.cursor).slow == {}
 
 
+def test_what_was_undone_since_a_run_found_its_drift_is_not_repaired(ticks: Ticks) -> None:
+    """Its repair would end the undo."""
+    handover = Handover(ticks.instance, NAMES, "db")
+    for table in "abc":
+        handover.add(FoundDrift(table, 1000.0, (("", "x"),)))
+    held = {"a": "undone to 90 by request", "b": "held with a: undone to 90 by request"}
+    ticks.parameters = ReplicaState("s/db", 100, at={"a": 90, "b": 90}, held=held).parameters()
+    assert repaired(ticks.tick(1001.0)) == [("c", [])]
+    ticks.tick(1002.0)
+    assert handover.read() == ()
+
+
 def test_nothing_is_repaired_in_a_database_that_was_undone(ticks: Ticks) -> None:
     ticks.parameters = replace(ReplicaState("s/db", 100), undone=90).parameters()
     ticks.tick(1000.0)

@@ -156,6 +156,9 @@ def test_failed_checks(definitions: dg.Definitions, instance: dg.DagsterInstance
     assert looks() == (["lookup"], None)
     state(held=dict.fromkeys(("lookup", "orders"), f"{UNDONE_REASON}90 by request"), at={"lookup": 90, "orders": 90})
     assert looks() == ([], "undone, not to be repaired: lookup, orders")
+    joined = {"orders": f"{UNDONE_REASON}90 by request", "lookup": f"held with orders: {UNDONE_REASON}90 by request"}
+    state(held=joined, at={"lookup": 90, "orders": 90})
+    assert looks() == ([], "undone, not to be repaired: lookup, orders"), "it goes on with the one that it is joined to"
     state(undone=90)
     assert looks() == ([], "sales: undone to event 90; hive-repl undo sales --release")
     monkeypatch.setattr(Servers, "parameters", {**ReplicaState("s/sales", 100).parameters(), PAUSED: "since noon"})
