@@ -19,7 +19,7 @@ from hive_replication.load.command import plan_load
 from hive_replication.load.operations import transactions as operations
 from hive_replication.load.replica.state import has_left, replica_state, with_state
 from hive_replication.load.undo.undo import undo
-from hive_replication.metastore import replicated_transactions
+from hive_replication.metastore import replay_notes, replicated_transactions
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of
@@ -221,7 +221,7 @@ def test_what_an_earlier_version_opened_ends(ledger: Ledger, monkeypatch: pytest
         writer.insert("a", "1\n")
     with monkeypatch.context() as patch:
         patch.setattr(operations, "_fitting", lambda database, name: name)
-        patch.setattr(replicated_transactions, "_FOR", replicated_transactions._EARLIER)
+        patch.setattr(replicated_transactions, "FOR", replay_notes._EARLIER)
         assert ledger.replicate().held == ()
     vars(target).pop("_earlier", None)
     assert len(target.open_transactions() - before) == 2
