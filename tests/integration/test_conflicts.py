@@ -16,6 +16,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
 from hive_replication.plans import plan_report
+from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
 from tests.faults import dying_at
 from tests.warehouse import Warehouse
@@ -180,6 +181,26 @@ def test_tables_and_partitions_of_a_replica(filled: Warehouse) -> None:
             renamed = warehouse.load(warehouse.dump(renamed.held[0].after).directory)
         assert renamed.held == ()
         assert_replicated(warehouse)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("setting", ["refuse", "adopt"])
+def test_a_partition_that_was_added_to_a_replica_stays(filled: Warehouse, setting: str, *, whole: bool) -> None:
+    """A repair of its table was blocked by it, or dropped it."""
+    filled.replicate()
+    database, connection = filled.database, with_policy(filled, conflicts=setting).connection
+    partition(filled, "parts", "9")
+    before, added = filled.content(source=False)["parts"], connection.target.metastore.partitions(database, "parts", ["ds=9"])
+    (mine,) = added
+    (one,) = connection.target.metastore.partitions(database, "parts", ["ds=1"])
+    connection.target.storage.write(f"{one.sd.location}/one", b"broken\n")
+    sides = connection.source, connection.target, connection.store, connection.copier
+    report = repair(*sides, database, None if whole else "parts").load
+    assert report.held == ()
+    told = [skipped.reason for skipped in report.skipped if skipped.what == f"{database}.parts"]
+    assert told == ["partitions of the target's own, which the source does not have, stay: ds=9"]
+    assert filled.content(source=False)["parts"] == before
+    assert list(connection.target.metastore.partitions(database, "parts", ["ds=9"])) == [mine]
 
 
 def test_another_schema_is_not_adopted(filled: Warehouse) -> None:

@@ -18,7 +18,7 @@ from hive_replication.errors import Refused
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import copied_schemas
-from hive_replication.load.operations.conflict_resolutions import Adopt
+from hive_replication.load.operations.conflict_resolutions import Adopt, adopted_at
 from hive_replication.load.operations.constraints import OWN, SetConstraints, on_target
 from hive_replication.load.operations.statistics import Columns, SetStatistics
 from hive_replication.load.operations.transactions import ImpressWriteIds, snapshot_policy
@@ -33,13 +33,14 @@ from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.partition_filters import inside, why_unfit
 from hive_replication.metastore.statistics import ACCURATE
-from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
+from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional, is_view
 from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy.model import ConflictPolicy
 from hive_replication.policy.scope import PartitionFilters
 
 _BATCH = 500
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class ObjectPlanner:
     present: TargetPartitions = field(default_factory=TargetPartitions)
     filters: PartitionFilters = field(default_factory=PartitionFilters)
     excluded: Literal["keep", "drop"] = "keep"
+    staying: list[str] = field(default_factory=list[str], init=False)
 
     def plan(
         self, record: TableRecord, partitions: Iterable[PartitionRecord], most: int | None = None
@@ -104,11 +106,18 @@ class ObjectPlanner:
         # Other dumps, and an event, may have the same id: of each table the directories are its own, and never those of an event.
         number = 1 + crc32(record.name.encode())
         staging = staging_name(self.evid, number, transactional=record.write_ids is not None)
+        self.staying.clear()
         try:
             for part in in_parts(self._resolved(staging, record, existing, partitions), most):
                 yield LanePlan((name,), base, part), []
         except Refused as error:
             yield LanePlan((name,), base, (), Stop(self.evid, str(error), refused=True)), []
+        if self.staying:
+            more = f" and {len(self.staying) - _SHOWN} more" if len(self.staying) > _SHOWN else ""
+            reason = (
+                f"partitions of the target's own, which the source does not have, stay: {', '.join(self.staying[:_SHOWN])}{more}"
+            )
+            yield LanePlan((name,), base, ()), [Skipped(self.evid, shown, reason)]
 
     def _resolved(
         self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
@@ -132,6 +141,7 @@ class ObjectPlanner:
         image = self.mapping.new_table(record.table, self.evid)
         image.parameters[CHECKPOINT] = self.checkpoint
         if existing is not None and self.whole and _other_shape(existing, record.table):
+            yield from self._aside(name, existing)
             yield op.DropTable(self.evid, name, ends=is_transactional(existing))
             existing = None
         if existing is None:
@@ -160,6 +170,7 @@ class ObjectPlanner:
             return
         begun = existing is not None and object_id(existing) == 0 and existing.parameters.get(CHECKPOINT) == self.checkpoint
         if existing is not None and not begun:
+            yield from self._aside(name, existing)
             yield op.DropTable(self.evid, name, ends=True)
         if existing is None or not begun:
             existing = None
@@ -202,14 +213,26 @@ class ObjectPlanner:
             if statistics:
                 yield SetStatistics(self.evid, table, statistics, whole=True)
         for others in self.present.others() if existing and self.whole and not self.metadata_only else ():
-            yield from self._drop(table, {name: part for name, part in others.items() if self._goes(of, name, part)})
+            own = existing is not None and not (is_foreign(existing, self.mapping.source) or adopted_at(existing))
+            yield from self._drop(table, {name: part for name, part in others.items() if self._goes(of, name, part, own=own)})
 
-    def _goes(self, of: Table, name: str, part: Partition) -> bool:
-        """Whether a partition has to go that the dump does not have."""
-        found = self.filters.of(of.tableName)
-        if found is not None and not inside(found, name) and (self.excluded == "keep" or is_foreign(part, self.mapping.source)):
+    def _goes(self, of: Table, name: str, part: Partition, *, own: bool) -> bool:
+        """Whether a partition has to go that the dump does not have; what others have added to a replica is in nothing's way."""
+        found, foreign = self.filters.of(of.tableName), is_foreign(part, self.mapping.source)
+        if found is not None and not inside(found, name) and (self.excluded == "keep" or foreign):
+            return False
+        if own and foreign:
+            self.staying.append(name)
             return False
         return self._due(object_id(part), again=True)
+
+    def _aside(self, table: str, existing: Table) -> Iterator[op.Operation]:
+        """Settles conflicts about partitions that others have added to a table that is dropped, and that would go with it."""
+        for found in self.present.others() if is_partitioned(existing) else ():
+            foreign = {name: part for name, part in found.items() if is_foreign(part, self.mapping.source)}
+            for name, part in foreign.items():
+                if (first := self._conflicts.partition(self.evid, table, name, part, None)) is not None:
+                    yield first
 
     def _make_room(self, table: str, record: PartitionRecord, present: dict[str, Partition]) -> Iterator[op.Operation]:
         """Settles a conflict about a partition's name; one that moves away is not present any more."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
@@ -11,6 +12,7 @@ from hive_metastore.ttypes import SQLPrimaryKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
 from hive_replication.dump.statistics import with_statistics
 from hive_replication.events.files import FileRef
@@ -199,6 +201,52 @@ def test_a_table_that_its_filter_does_not_fit_stops_the_lane() -> None:
         lane = plan(view(None, 0), record, filters=PartitionFilters((("t", text),)))
         assert lane.stop is not None
         assert (lane.operations, lane.stop.refused, "does not fit" in lane.stop.reason) == ((), True, True)
+
+
+@pytest.mark.parametrize("conflicts", ["refuse", "adopt", "replace", "keep-aside"])
+def test_partitions_that_others_have_added_to_a_replica_stay(conflicts: str) -> None:
+    """They stopped the repair of all else, or went with it."""
+    record = table(partitioned=True)
+    names = [f"p={number}" for number in range(10)]
+    found = view(record, 30, dict.fromkeys(names, 30))
+    for name in names[3:]:
+        found.partitions["t", name].parameters.pop("hive_replication.source")
+        found.partitions["t", name].parameters.pop(LAST_ID)
+    options: Any = {"conflicts": conflicts, "repair": True, "present": present(found)}
+    (lane, none), (nothing, told) = ObjectPlanner(MAPPING, found, EVID, "x", **options).plan(record, map(partition, ["p=1"]))
+    assert ([one.names for one in lane.operations if isinstance(one, op.DropPartitions)], none) == ([("p=0", "p=2")], [])
+    assert any(isinstance(one, op.ReplaceData) for one in lane.operations)
+    assert (nothing.operations, nothing.stop, [one.what for one in told]) == ((), None, ["db.t"])
+    assert told[0].reason.endswith("which the source does not have, stay: p=3, p=4, p=5, p=6, p=7 and 2 more")
+
+
+def test_partitions_of_others_in_a_table_that_is_adopted_go() -> None:
+    record = table(partitioned=True)
+    found = view(record, 0, {"p=1": 0, "p=2": 0})
+    found.tables["t"].parameters["hive_replication.adopted"] = str(EVID)
+    found.partitions["t", "p=2"].parameters.pop("hive_replication.source")
+    found.partitions["t", "p=2"].parameters.pop(LAST_ID)
+    lane = plan(found, record, "p=1", conflicts="adopt")
+    assert [one.names for one in lane.operations if isinstance(one, op.DropPartitions)] == [("p=2",)]
+
+
+@pytest.mark.parametrize(
+    ("conflicts", "kinds"),
+    [("refuse", None), ("replace", ["DropTable"]), ("keep-aside", ["KeepPartitionsAside", "DropTable"])],
+)
+def test_partitions_of_others_do_not_go_unasked_with_a_table_that_is_made_anew(conflicts: str, kinds: list[str] | None) -> None:
+    """The drop took them along, whatever the policy said."""
+    record = replace(table(partitioned=True), write_ids=WriteIds(3))
+    found = view(record, 30, {"p=1": 30, "p=2": 30})
+    found.partitions["t", "p=2"].parameters.pop("hive_replication.source")
+    found.partitions["t", "p=2"].parameters.pop(LAST_ID)
+    lane = plan(found, record, "p=1", conflicts=conflicts, repair=True)
+    if kinds is None:
+        assert lane.stop is not None
+        assert (lane.operations, lane.stop.refused) == ((), True)
+        assert "db.t/p=2 exists and is not a replica of this source: drop it there" in lane.stop.reason
+    else:
+        assert shown(lane)[: len(kinds)] == kinds
 
 
 def test_a_foreign_object_stops_the_lane() -> None:
