@@ -122,7 +122,8 @@ def left_out_lanes(session: Session, made: Container[str]) -> Iterator[LanePlan]
         made: target tables that the dump has: it may leave out partitions of one, which concerns no other of them.
     """
     header = session.reader.header
-    named = {session.mapping.table(name): reason for name, reason in header.skipped.items()}
+    skipped = header.skipped.items() if header.scope.partitions is None else ()  # else it is of partitions, and has the table
+    named = {session.mapping.table(name): reason for name, reason in skipped}
     reasons = {name: reason for name, reason in named.items() if name not in made}
     for table in session.target.metastore.tables(session.database, reasons) if reasons and session.replica.there else ():
         name = table.tableName.lower()

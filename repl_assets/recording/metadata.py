@@ -15,7 +15,7 @@ from hive_replication.load.records import is_unused
 from hive_replication.load.report import object_of
 from hive_replication.markdown import link, table
 from hive_replication.units import count, size, unbroken
-from repl_assets.catalog.keys import Names
+from repl_assets.catalog.keys import Names, partition_name
 from repl_assets.dagster_private import DATA_VERSION_TAG
 
 if TYPE_CHECKING:
@@ -58,8 +58,11 @@ def dump_metadata(result: DumpResult) -> dict[str, Any]:
 def dump_materializations(
     key: dg.AssetKey, result: DumpResult, partitions: Iterable[str | None]
 ) -> Iterator[dg.AssetMaterialization]:
-    """Materializations of a table's dump, one for each partition key (None: for the table)."""
+    """Materializations of a table's dump, one for each partition key (None: for the table) but those that the source lacks."""
+    table, skipped = result.header.scope.table, result.header.skipped
     for partition in partitions:
+        if partition and f"{table}/{partition_name(partition)}" in skipped:
+            continue
         yield dg.AssetMaterialization(
             key, partition=partition, metadata=dump_metadata(result), tags={DATA_VERSION_TAG: str(result.last_evid)}
         )

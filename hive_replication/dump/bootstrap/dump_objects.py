@@ -183,15 +183,21 @@ def _read_again(source: Source, reader: ObjectReader, fold: Fold, table: str) ->
 
 
 def _keep_partitions(scope: Scope, reader: ObjectReader) -> None:
-    """Leaves only the partitions of the scope in the dump.
+    """Leaves only the partitions of the scope in the dump. Those that the source does not have are passed over, and told.
 
     Raises:
-        BadRequest: the source has none of that name.
+        BadRequest: the source has none of them.
     """
     table, wanted = str(scope.table), set(scope.partitions or ())
     found = {record.name for record in reader.writer.partitions(table)}
     for name in found - wanted:
         reader.writer.drop_partition(table, name)
     missing = sorted(wanted - found)
-    if missing:
+    if missing and not wanted & found:
         raise BadRequest(f"the source table {scope} has no partition {', '.join(missing)}")
+    for name in missing:
+        _LOG.warning("the source table %s has no partition %s, which is passed over", scope, name)
+        reader.skipped[f"{table}/{name}"] = (
+            "the source has no such partition, or the policy's partition filter leaves it out: it is passed over; a repair of "
+            "the whole table drops it where replication has brought it"
+        )
