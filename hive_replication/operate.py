@@ -132,7 +132,7 @@ def undo(connection: Connection, name: str, to_evid: int, *, dry_run: bool = Fal
 
     Raises:
         BadRequest: no load ended there, or its journal is not kept any more.
-        Refused: old data is not kept any more, or a load of the database is running.
+        Refused: old data is not kept any more, a replica was dropped by hand, or a load of the database is running.
     """
     database, table = parse_name(name)
     target = connection.target

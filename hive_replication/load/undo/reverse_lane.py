@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.apply.renames import rename_partitions, rename_table
@@ -157,8 +157,8 @@ class LaneReverser:
 
     def _rename_back(self, step: Step) -> None:
         current = self._metastore.table(self._database, step.new_name)
-        if current is None or not covers(object_id(current), step.evid):
-            return  # not carried out, or reversed already
+        if not is_renamed(current, step):
+            return
         image = copy_of(current)
         image.tableName = step.table
         image.parameters = {**current.parameters, LAST_ID: str(step.evid - 1)}
@@ -182,21 +182,14 @@ class LaneReverser:
 
     def _drop(self, step: Step) -> None:
         current = self._metastore.table(self._database, step.table)
-        if current is None or not is_ours(current, self._source):
-            return
-        made_here = directory_of(current) == step.directory and object_id(current) == 0
-        if covers(object_id(current), step.evid) or made_here:
+        if is_created(current, step, self._source):
             self._check()
             drop_table(self._metastore, current)
 
     def _create_again(self, step: Step) -> None:
-        image = self._record.tables.get(step.origin)
-        if image is None or self._metastore.table(self._database, step.table) is not None:
+        image = dropped_image(self._record, step, lambda name: self._metastore.table(self._database, name))
+        if image is None:
             return
-        for name, evid in step.chain:  # it may not have been renamed to the name under which it was dropped
-            former = self._metastore.table(self._database, name)
-            if former is not None and not covers(object_id(former), evid):
-                return
         image = self._as_it_was(image)
         image.tableName = step.table
         self._check()
@@ -207,9 +200,7 @@ class LaneReverser:
         if current is None and SOURCE not in (image.parameters or {}):
             return  # a foreign table, moved away for a replica
         if current is None:
-            raise ReplicationError(
-                f"the target table {object_name(self._database, name)} went away without a load: repair it instead"
-            )
+            raise ReplicationError(gone(self._database, name))
         self._require_replica(current, image, object_name(self._database, name), "rename or drop it")
         image = self._as_it_was(image)
         if image != current:
@@ -257,14 +248,38 @@ class LaneReverser:
         return there
 
 
-def names_taken(record: LaneRecord) -> set[str]:
-    """Names that tables of a replica get, or have for a moment, where a lane is reversed, but for tables that it created."""
-    steps = (
-        step.table
-        for step in record.steps
-        if step.kind == op.RenameTable.kind or (step.kind == op.DropTable.kind and step.origin)
-    )
-    return {*record.tables, *steps}
+def is_renamed(current: Table | None, step: Step) -> TypeGuard[Table]:
+    """Whether what has a table's new name is the table, as a rename left it: else it was not carried out, or is reversed."""
+    return current is not None and covers(object_id(current), step.evid)
+
+
+def is_created(current: Table | None, step: Step, source: str) -> TypeGuard[Table]:
+    """Whether what has a created table's name is the table."""
+    if current is None or not is_ours(current, source):
+        return False
+    made_here = directory_of(current) == step.directory and object_id(current) == 0
+    return covers(object_id(current), step.evid) or made_here
+
+
+def dropped_image(record: LaneRecord, step: Step, table: Callable[[str], Table | None]) -> Table | None:
+    """The image of a table that a step has dropped; None where it is there, or has another name still.
+
+    Args:
+        record: of its lane.
+        step: the drop.
+        table: tells what the target has under a name.
+    """
+    image = record.tables.get(step.origin)
+    if image is None or table(step.table) is not None:
+        return None
+    # it may not have been renamed to the name under which it was dropped
+    renamed = all(former is None or covers(object_id(former), evid) for former, evid in ((table(n), e) for n, e in step.chain))
+    return image if renamed else None
+
+
+def gone(database: str, table: str) -> str:
+    """Says that a replica that an undo changes is not there."""
+    return f"the target table {object_name(database, table)} went away without a load: repair it instead"
 
 
 def require_replica(thing: Table | Partition, source: str, shown: str, what: str) -> None:

@@ -12,29 +12,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
-from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.journal.restored import require_unrestored, without_lost
-from hive_replication.load.operations.kinds import DropPartitions, DropTable
-from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_reasons import RELEASED_REASON, UNDONE_REASON
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.ownership import refuse_other_policy
 from hive_replication.load.replica.parameter_lock import parameter_lock
-from hive_replication.load.replica.state import ReplicaState, database_with_state, is_ours, replica_state
+from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
 from hive_replication.load.replica.target import Target
-from hive_replication.load.undo.reverse_lane import STAYS, LaneReverser, OldDataLocator, names_taken, require_replica
+from hive_replication.load.undo.obstacles import Obstacles
+from hive_replication.load.undo.reverse_lane import STAYS, LaneReverser, OldDataLocator
 from hive_replication.metastore.lock import MetastoreLock
-from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Database
 from hive_replication.progress import Progress, Silent
 from hive_replication.storage import paths
 
-#: Kinds of operations that remove data.
-_DROPS = frozenset({DropTable.kind, DropPartitions.kind})
-_COMMITS = frozenset({ReplayCommit.kind, ImpressWriteIds.kind})
 _SHOWN = 5
 
 
@@ -89,8 +83,9 @@ def undo(
 
     Raises:
         BadRequest: no load ended there (the message lists the nearest), or its journal is not kept any more.
-        Refused: old data is not kept any more, a table of the target's users has a name that comes back, another policy
-            writes the database, a load of it runs, or the target's metastore was restored from an older state.
+        Refused: old data is not kept any more, a replica went away without a load, a table or partition of the target's users
+            has a name that comes back, another policy writes the database, a load of it runs, or the target's metastore was
+            restored from an older state.
     """
     with MetastoreLock(target.metastore, database) as lock:
         found = target.metastore.database(database)
@@ -146,9 +141,8 @@ class _Undo:
             for entry, lanes in reversed(newer)
         ]
         locator = OldDataLocator(self._target.storage, self._location, [*others, *newer])
-        _require_no_transactions(self._database, chosen)
-        self._require_data(chosen, locator)
-        self._require_names(chosen)
+        obstacles = Obstacles(self._target, self._database, self._state, locator)
+        obstacles.require_none(chosen)
         if not dry_run:
             self._carry_out(self._begun(chosen, self._wanted(point, entries, names), names), locator, names, progress)
         number, steps = (
@@ -169,22 +163,6 @@ class _Undo:
             f"no load of the target database {self._database!r} that is still kept ended at event {evid} since its "
             f"creation there; {known}"
         )
-
-    def _require_data(self, chosen: Iterable[tuple[Entry, list[LaneFile]]], locator: OldDataLocator) -> None:
-        for entry, lanes in chosen:
-            for place in sorted({place for lane in lanes for place in lane.record.kept}):
-                found, shown = locator.locate(place, entry.token), f"{place}, which event {entry.to_evid} replaced or dropped,"
-                if not self._target.storage.exists(found):
-                    raise Refused(f"{shown} is not kept any more")
-                if not locator.is_whole(place, found):
-                    raise Refused(f"{shown} is in part moved or deleted: let retention end, then undo again")
-
-    def _require_names(self, chosen: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
-        records, source = [lane.record for _, lanes in chosen for lane in lanes], self._state.source
-        foreign = {name for record in records for name, image in record.tables.items() if not is_ours(image, source)}
-        taken = {name for record in records for name in names_taken(record)} - foreign
-        for table in self._target.metastore.tables(self._database, sorted(taken)):
-            require_replica(table, source, object_name(self._database, table.tableName), "rename or drop it")
 
     def _wanted(self, point: Entry, entries: Iterable[Entry], names: Iterable[str] | None) -> ReplicaState:
         """The state after the undo.
@@ -264,23 +242,6 @@ class _Undo:
 def _write(target: Target, current: Database, state: ReplicaState, check: Callable[[], None]) -> None:
     check()
     target.metastore.alter_database(current.name, database_with_state(current, state), current)
-
-
-def _require_no_transactions(database: str, chosen: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
-    """Commits cannot be reversed, nor drops of transactional data, whose write ids are dropped with it."""
-    records = [lane.record for _, lanes in chosen for lane in lanes]
-    tables = sorted({step.table for record in records for step in record.steps if _of_transactions(record, step)})
-    if tables:
-        raise Refused(
-            f"{database}.{{{', '.join(tables)}}} had transactions committed, or data of transactions dropped, since, which "
-            "cannot be undone; "
-            "name a table that is not transactional"
-        )
-
-
-def _of_transactions(record: LaneRecord, step: Step) -> bool:
-    image = record.tables.get(step.origin or step.table)
-    return step.kind in _COMMITS or (step.kind in _DROPS and image is not None and is_transactional(image))
 
 
 def _taken_back(state: ReplicaState) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from hive_replication.errors import BadRequest, LockLost, Refused, ReplicationError
+from hive_replication.errors import BadRequest, LockLost, Refused
 from hive_replication.load.journal import lane_record
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord, Step
@@ -57,6 +57,7 @@ class _Metastore:
     kept: dict[str, Table] = field(default_factory=dict[str, Table])
     parts: dict[str, dict[str, Partition]] = field(default_factory=dict[str, dict[str, Partition]])
     dies: int = -1
+    features: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(major=3))
     calls: list[str] = field(default_factory=list[str])
 
     def _change(self, call: str) -> None:
@@ -77,6 +78,11 @@ class _Metastore:
 
     def tables(self, _: str, names: list[str]) -> Iterator[Table]:
         return (copy_of(self.kept[name]) for name in names if name in self.kept)
+
+    def drop_table(self, _: str, name: str, *, delete_data: bool) -> None:
+        assert not delete_data
+        self._change(f"drop {name}")
+        del self.kept[name]
 
     def alter_table(self, _: str, name: str, image: Table) -> None:
         self._change(f"alter {name}")
@@ -333,12 +339,36 @@ def test_an_undo_that_is_left_unfinished_goes_on_where_it_is_run_again(windows: 
     assert {entry.status for entry in windows.journal.entries()[1:]} == {"undone"}
 
 
-def test_an_undo_that_fails_at_a_table_that_is_gone_loses_nothing(windows: _Replica) -> None:
+@pytest.mark.parametrize("table", ["u", None])
+def test_an_undo_of_a_table_that_is_gone_is_refused_before_it_changes_anything(windows: _Replica, table: str | None) -> None:
+    """It had taken back the loads since by then, and the state."""
     del windows.metastore.kept["u"]
-    with pytest.raises(ReplicationError, match="went away without a load: repair it instead"):
-        undo(windows.target, "db", None, 1400)
-    release(windows.target, "db")
-    assert (windows.state.applied, windows.state.position("t")) == (1400, 1400)
+    _refused(windows, "the target table db.u went away without a load: repair it instead", 1400, table)
+    with pytest.raises(Refused, match="went away without a load"):
+        undo(windows.target, "db", table, 1400, dry_run=True)
+    undo(windows.target, "db", "t", 1400)
+    assert windows.stands == {"t": 1400}
+
+
+def test_a_table_that_is_gone_under_a_name_that_renames_led_to_is_found(windows: _Replica) -> None:
+    """The names of the lanes are others than that of today; where all is there, nothing is missing."""
+    steps = (Step("RenameTable", 1650, "t", new_name="w"), Step("CreateTable", 1660, "t", directory="d"))
+    after = {"t": windows.table("t", 1660), "w": windows.table("w", 1650)}
+    windows.load(1600, 1700, (LaneRecord(("t", "w"), steps, {"t": windows.table("t", 1550)}), dict(after)))
+    del windows.metastore.kept["w"]
+    _refused(windows, r"the target table db\.t went away", 1400)
+    windows.metastore.kept["w"] = after["w"]  # type: ignore[assignment]
+    undo(windows.target, "db", None, 1400)
+    assert windows.stands == {"t": 1400, "u": 1400}
+
+
+def test_a_users_table_that_a_load_adopted_under_the_name_of_a_replica_that_was_dropped_is_found(windows: _Replica) -> None:
+    """The undo came to it once the later load was taken back."""
+    windows.load(1600, 1700, _dropped(windows))
+    theirs = windows.table("t", 0, ours=False)
+    windows.load(1700, 1800, (LaneRecord(("t",), (Step("Adopt", 1750, "t"),), {"t": theirs}), {"t": windows.table("t", 1750)}))
+    _refused(windows, r"the target's db\.t exists and is not a replica of this source", 1600)
+    undo(windows.target, "db", None, 1700)
 
 
 def _dropped(replica: _Replica) -> tuple[LaneRecord, dict[str, Table | None]]:
@@ -474,8 +504,7 @@ def test_partitions_of_users_are_neither_changed_nor_dropped(windows: _Replica) 
     windows.load(1600, 1700, (LaneRecord(("t",), steps, {"t": table}, {"t": images}), {"t": table}))
     theirs = {f"ds={day}": _partition(windows, day, 0, ours=False) for day in "12"}
     windows.metastore.parts["t"] = {"ds=1": theirs["ds=1"]}
-    with pytest.raises(Refused, match=r"the target's db\.t/ds=1 exists and is not a replica of this source: drop it there"):
-        undo(windows.target, "db", None, 1600)
+    _refused(windows, r"the target's db\.t/ds=1 exists and is not a replica of this source: drop it there", 1600)
     assert windows.metastore.parts["t"] == {"ds=1": theirs["ds=1"]}
     windows.metastore.parts["t"] = {"ds=1": _partition(windows, "1", 1500), "ds=2": theirs["ds=2"]}
     undo(windows.target, "db", None, 1600)

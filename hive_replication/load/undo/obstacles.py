@@ -1,0 +1,197 @@
+"""What an undo cannot be carried out for: all of it is looked for before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from hive_replication.errors import Refused
+from hive_replication.load.journal.journal import Entry, LaneFile
+from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.operations.kinds import CreateTable, DropPartitions, DropTable, RenameTable
+from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, is_ours
+from hive_replication.load.replica.target import Target
+from hive_replication.load.undo.reverse_lane import OldDataLocator, dropped_image, gone, is_created, is_renamed, require_replica
+from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.tables import at_once, batches
+from hive_replication.metastore.types import Table, copy_of
+
+#: Loads from the newest on, each with the lanes that are to be reversed, in their order.
+Chosen = Sequence[tuple[Entry, list[LaneFile]]]
+
+#: Kinds of operations that remove data.
+_DROPS = frozenset({DropTable.kind, DropPartitions.kind})
+_COMMITS = frozenset({ReplayCommit.kind, ImpressWriteIds.kind})
+
+
+class Obstacles:
+    """Looks for what stands in the way of an undo.
+
+    Args:
+        target: the target side.
+        database: target database.
+        state: where it stands.
+        locator: finds the old data.
+    """
+
+    def __init__(self, target: Target, database: str, state: ReplicaState, locator: OldDataLocator) -> None:
+        self._target, self._database, self._state, self._locator = target, database, state, locator
+
+    def require_none(self, chosen: Chosen) -> None:
+        """Makes sure that nothing stands in the way.
+
+        Raises:
+            Refused: something does.
+        """
+        _require_no_transactions(self._database, chosen)
+        for entry, lanes in chosen:
+            for lane in lanes:
+                self._require_data(entry, lane.record)
+        self._require_names(chosen)
+        names = {name for record in _reversed(chosen) for name in _names(record)}
+        trail = _Trail(self._state.source, {name: _Present(one, name) for name, one in self._tables(names)})
+        for record in _reversed(chosen):
+            if missing := trail.reverse(record):
+                raise Refused(gone(self._database, missing))
+            for name in trail.foreign:
+                require_replica(trail.at[name].table, self._state.source, object_name(self._database, name), "rename or drop it")
+        self._require_partitions(trail)
+
+    def _tables(self, names: Iterable[str]) -> Iterator[tuple[str, Table]]:
+        return ((one.tableName.lower(), one) for one in self._target.metastore.tables(self._database, sorted(names)))
+
+    def _require_data(self, entry: Entry, record: LaneRecord) -> None:
+        for place in sorted(record.kept):
+            found, shown = self._locator.locate(place, entry.token), f"{place}, which event {entry.to_evid} replaced or dropped,"
+            if not self._target.storage.exists(found):
+                raise Refused(f"{shown} is not kept any more")
+            if not self._locator.is_whole(place, found):
+                raise Refused(f"{shown} is in part moved or deleted: let retention end, then undo again")
+
+    def _require_names(self, chosen: Chosen) -> None:
+        records, source = list(_reversed(chosen)), self._state.source
+        foreign = {name for record in records for name, image in record.tables.items() if not is_ours(image, source)}
+        taken = {name for record in records for name in _names_taken(record)} - foreign
+        for name, table in self._tables(taken):
+            require_replica(table, source, object_name(self._database, name), "rename or drop it")
+
+    def _require_partitions(self, trail: _Trail) -> None:
+        metastore = self._target.metastore
+        for name, wanted in sorted(trail.partitions.items()):
+            table = trail.present[name].table
+            for some in batches(sorted(wanted), at_once(table.sd.cols)):
+                for partition, one in by_name(table, metastore.partitions(self._database, name, some)).items():
+                    require_replica(one, self._state.source, object_name(self._database, name, partition), "drop it")
+
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """A table at some moment of the undo.
+
+    Args:
+        table: as it is then.
+        name: its name before the undo; "" of one that the undo creates.
+    """
+
+    table: Table
+    name: str
+
+
+@dataclass
+class _Trail:
+    """Follows the names of tables through an undo, as :class:`.reverse_lane.LaneReverser` changes them.
+
+    Args:
+        source: identity of the source.
+        at: the tables of the target by name.
+
+    Attributes:
+        present: the tables before the undo.
+        foreign: tables of users that had the name of a replica in the lane that was reversed last.
+        partitions: partitions that come back in tables that are there now, by the tables' names now.
+    """
+
+    source: str
+    at: dict[str, _Present]
+    foreign: list[str] = field(default_factory=list[str])
+    partitions: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+
+    def __post_init__(self) -> None:
+        self.present = dict(self.at)
+
+    def reverse(self, record: LaneRecord) -> str:
+        """Reverses a lane; a table that it needs, and that is not there, or "" where all are."""
+        for step in reversed(record.steps):
+            self._reverse(record, step)
+        ours = [name for name, image in record.tables.items() if is_ours(image, self.source)]
+        self.foreign = [name for name in ours if name in self.at and not is_ours(self.at[name].table, self.source)]
+        for name, image in record.tables.items():
+            if name in self.at and name not in self.foreign:
+                self.at[name] = _Present(image, self.at[name].name)
+            elif name not in self.at and SOURCE in (image.parameters or {}):
+                return name
+        for name, parts in record.partitions.items():
+            wanted = {part for part, image in parts.items() if image is not None and is_ours(image, self.source)}
+            if wanted and name in self.at and self.at[name].name:
+                self.partitions.setdefault(self.at[name].name, set()).update(wanted)
+        return ""
+
+    def _reverse(self, record: LaneRecord, step: Step) -> None:
+        match step.kind:
+            case RenameTable.kind:
+                current = self._table(step.new_name)
+                if is_renamed(current, step):
+                    former = copy_of(current)
+                    former.parameters = {**current.parameters, LAST_ID: str(step.evid - 1)}
+                    self.at[step.table] = _Present(former, self.at.pop(step.new_name).name)
+            case CreateTable.kind:
+                if is_created(self._table(step.table), step, self.source):
+                    del self.at[step.table]
+            case DropTable.kind:
+                image = dropped_image(record, step, self._table)
+                if image is not None:
+                    self.at[step.table] = _Present(image, "")
+            case _:
+                pass  # does not change names
+
+    def _table(self, name: str) -> Table | None:
+        return self.at[name].table if name in self.at else None
+
+
+def _reversed(chosen: Chosen) -> Iterator[LaneRecord]:
+    """Lanes in the order in which they are reversed."""
+    return (lane.record for _, lanes in chosen for lane in reversed(lanes))
+
+
+def _names(record: LaneRecord) -> Iterator[str]:
+    """All names of tables that the reversal of a lane asks for."""
+    steps = (name for step in record.steps for name in (step.table, step.new_name, *(former for former, _ in step.chain)))
+    return filter(None, chain(record.tables, record.partitions, steps))
+
+
+def _names_taken(record: LaneRecord) -> set[str]:
+    """Names that tables of a replica get, or have for a moment, where a lane is reversed, but for tables that it created."""
+    steps = (
+        step.table for step in record.steps if step.kind == RenameTable.kind or (step.kind == DropTable.kind and step.origin)
+    )
+    return {*record.tables, *steps}
+
+
+def _require_no_transactions(database: str, chosen: Chosen) -> None:
+    """Commits cannot be reversed, nor drops of transactional data, whose write ids are dropped with it."""
+    tables = sorted({step.table for record in _reversed(chosen) for step in record.steps if _of_transactions(record, step)})
+    if tables:
+        raise Refused(
+            f"{database}.{{{', '.join(tables)}}} had transactions committed, or data of transactions dropped, since, which "
+            "cannot be undone; "
+            "name a table that is not transactional"
+        )
+
+
+def _of_transactions(record: LaneRecord, step: Step) -> bool:
+    image = record.tables.get(step.origin or step.table)
+    return step.kind in _COMMITS or (step.kind in _DROPS and image is not None and is_transactional(image))
