@@ -131,7 +131,7 @@ def undo(connection: Connection, name: str, to_evid: int, *, dry_run: bool = Fal
         progress: shows how far it is.
 
     Raises:
-        BadRequest: no load ended there, or its journal is not kept any more.
+        BadRequest: no load ended there, its journal is not kept any more, or there is no such replica.
         Refused: old data is not kept any more, a replica was dropped by hand, or a load of the database is running.
     """
     database, table = parse_name(name)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from hive_replication.errors import Refused
+from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Entry, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations.kinds import CreateTable, DropPartitions, DropTable, RenameTable
@@ -40,6 +40,22 @@ class Obstacles:
 
     def __init__(self, target: Target, database: str, state: ReplicaState, locator: OldDataLocator) -> None:
         self._target, self._database, self._state, self._locator = target, database, state, locator
+
+    def require_known(self, table: str, records: Iterable[LaneRecord]) -> None:
+        """Makes sure that a table to undo is a replica, or was one in the loads that are taken back.
+
+        Args:
+            table: its name on the target.
+            records: lanes of the loads since.
+
+        Raises:
+            BadRequest: it is not: the name is misspelt, or is one of the source.
+        """
+        found = self._target.metastore.table(self._database, table)
+        ours = found is not None and is_ours(found, self._state.source)
+        if not (ours or table in self._state.held or any(table in record.names for record in records)):
+            shown = object_name(self._database, table)
+            raise BadRequest(f"the target has no replica {shown}, and no load since has changed one: name a table of the target")
 
     def require_none(self, chosen: Chosen) -> None:
         """Makes sure that nothing stands in the way.

@@ -82,7 +82,8 @@ def undo(
         progress: shows the progress.
 
     Raises:
-        BadRequest: no load ended there (the message lists the nearest), or its journal is not kept any more.
+        BadRequest: no load ended there (the message lists the nearest), its journal is not kept any more, or there is no such
+            replica.
         Refused: old data is not kept any more, a replica went away without a load, a table or partition of the target's users
             has a name that comes back, another policy writes the database, a load of it runs, or the target's metastore was
             restored from an older state.
@@ -142,6 +143,8 @@ class _Undo:
         ]
         locator = OldDataLocator(self._target.storage, self._location, [*others, *newer])
         obstacles = Obstacles(self._target, self._database, self._state, locator)
+        if table is not None:
+            obstacles.require_known(table, (lane.record for _, lanes in newer for lane in lanes))
         obstacles.require_none(chosen)
         if not dry_run:
             self._carry_out(self._begun(chosen, self._wanted(point, entries, names), names), locator, names, progress)

@@ -371,6 +371,35 @@ def test_a_users_table_that_a_load_adopted_under_the_name_of_a_replica_that_was_
     undo(windows.target, "db", None, 1700)
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("name", ["nosuch", "theirs"])
+def test_a_name_that_is_no_replica_is_refused(windows: _Replica, name: str, *, dry_run: bool) -> None:
+    """It said that the table was back at the event, and held the name, so that the events of a later table of it waited."""
+    windows.metastore.kept["theirs"] = windows.table("theirs", 0, ours=False)
+    calls, state, entries = list(windows.metastore.calls), windows.state, windows.journal.entries()
+    with pytest.raises(BadRequest, match=rf"the target has no replica db\.{name}, and no load since has changed one"):
+        undo(windows.target, "db", name, 1400, dry_run=dry_run)
+    assert (windows.metastore.calls, windows.state, windows.journal.entries()) == (calls, state, entries)
+
+
+def test_a_replica_that_a_load_has_dropped_or_that_no_load_has_changed_since_is_known(windows: _Replica) -> None:
+    windows.load(1600, 1700, _dropped(windows))
+    windows.load(1700, 1800)
+    undo(windows.target, "db", "u", 1700)
+    assert windows.state.held == {"u": "undone to 1700 by request"}
+    undo(windows.target, "db", "t", 1600)
+    assert windows.stands["t"] == 1550
+
+
+def test_a_table_that_its_undo_has_dropped_is_known_to_the_next_one(windows: _Replica) -> None:
+    """Also to the same one, which is run again after a kill."""
+    made = LaneRecord(("v",), (Step("CreateTable", 1650, "v", directory="d"),))
+    windows.load(1600, 1700, (made, {"v": windows.table("v", 1650)}))
+    for _ in range(2):
+        undo(windows.target, "db", "v", 1600)
+        assert "v" not in windows.stands
+
+
 def _dropped(replica: _Replica) -> tuple[LaneRecord, dict[str, Table | None]]:
     step = Step("DropTable", 1650, "t", origin="t")
     return LaneRecord(("t",), (step,), {"t": replica.table("t", 1550)}), {"t": None}
