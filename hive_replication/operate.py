@@ -141,7 +141,7 @@ def undo(connection: Connection, name: str, to_evid: int, *, dry_run: bool = Fal
     with recorded(connection, "undo", database, table) as notes:
         done = undoing.undo(target, database, table, to_evid, progress=progress)
         notes.tables, notes.to_evid = done.tables, done.to_evid
-        notes.text = f"{done.loads} loads taken back"
+        notes.text = "; ".join((f"{done.loads} loads taken back", *map(str, done.repaired)))
     return done
 
 

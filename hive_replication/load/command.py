@@ -15,6 +15,7 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.copy_rate import remember
 from hive_replication.load.dump_prefix import prefix_of, require_not_passed
+from hive_replication.load.journal.journal import Repairs
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.load_boundary import LoadBoundary, load_boundary
 from hive_replication.load.loaded_privileges import with_privileges
@@ -27,6 +28,8 @@ from hive_replication.load.plan.superseded import Lookahead, NoLookahead
 from hive_replication.load.rebuilt_tables import with_rebuilt_tables
 from hive_replication.load.records import Record, RecordStore, window_name
 from hive_replication.load.records.record import Action
+from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Held, LoadReport
 from hive_replication.load.report_log import log_report
@@ -134,7 +137,8 @@ class _Load:
             replica = TargetDatabase(target, self.database, lock.check, dry=False)
             boundary = _boundary(target, source, reader)
             copier = WhileHeld(self.copier, lock.check)
-            session = Session(replica, reader, self.table, copier, self.progress, boundary=boundary)
+            repairs = _repairs(replica.state, reader, self.table, repair=repair)
+            session = Session(replica, reader, self.table, copier, self.progress, repairs=repairs, boundary=boundary)
             if self.statement.to_evid is not None and session.exists:
                 require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
             held: list[Held] = []
@@ -159,6 +163,16 @@ class _Load:
         if only is None and self.table is None:
             session = with_joined_tables(session, self.store, events)
         return session
+
+
+def _repairs(state: ReplicaState, reader: DumpReader, table: str | None, *, repair: bool) -> Repairs:
+    """What a load repairs of its target table, or of the whole database."""
+    header = reader.header
+    if header.kind != "bootstrap" or not (repair or header.recovery):
+        return ""
+    stands = state.applied if table is None else state.position(table)
+    held = bool(state.held) if table is None else table in state.held
+    return "behind" if header.recovery or held or not covers(stands, header.to_evid) else "level"
 
 
 def _record(reader: DumpReader, database: str, table: str | None, *, repair: bool, only: str | None) -> Record:

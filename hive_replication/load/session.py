@@ -15,7 +15,7 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
 from hive_replication.load.apply.executor import Executor, Replan
 from hive_replication.load.apply.running_sums import Tally
-from hive_replication.load.journal.journal import JournalWriter
+from hive_replication.load.journal.journal import JournalWriter, Repairs
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.left_open import end_given_up
@@ -49,6 +49,7 @@ class Session:
         copier: copies files; None for a plan only, which changes nothing.
         progress: who is told.
         lookahead: what becomes of objects after the dump.
+        repairs: what it repairs, so that what was there before may be damaged.
         rebuilt: target tables that this load has rebuilt, so that they stand ahead of the dump.
         boundary: what may be read of the source.
         tally: where what is done is added up.
@@ -64,6 +65,7 @@ class Session:
     copier: Copier | None
     progress: Progress
     lookahead: Lookahead = field(default_factory=NoLookahead)
+    repairs: Repairs = ""
     rebuilt: frozenset[str] = frozenset()
     boundary: LoadBoundary = field(default_factory=LoadBoundary)
     tally: Tally = field(default_factory=Tally)
@@ -225,8 +227,7 @@ class Session:
         """Creates it, with the access of the source's directory."""
         created = self.replica.create(image, state, self.identity)
         if created and (origin := self.mapping.source_location):
-            access = DirectoryAccess(self.target, self.database, self.replica.location, self.tally.access)
-            access.database_directory(origin)
+            DirectoryAccess(self.target, self.database, self.replica.location, self.tally.access).database_directory(origin)
         return created
 
     def _tell_location(self) -> None:
@@ -244,7 +245,7 @@ class Session:
         if self._journal is None:
             header = self.reader.header
             DirectoryAccess(self.target, self.database, self.replica.location, self.tally.access).hide_notes()
-            self._journal = self.replica.journal.begin(header.from_evid, header.to_evid)
+            self._journal = self.replica.journal.begin(header.from_evid, header.to_evid, repairs=self.repairs)
         return self._journal
 
     @property

@@ -236,6 +236,46 @@ def test_one_table_goes_back_and_waits(replica_with_history: tuple[Warehouse, di
         warehouse.assert_equal()
 
 
+def test_what_was_repaired_since_stays_or_comes_whole(warehouse: Warehouse) -> None:
+    """Somebody emptied or dropped replicas; the undo brought that back, and the events since were applied to it."""
+    connection, name = warehouse.connection, warehouse.database
+    source, target = connection.source, connection.target
+    tables = "quiet", "busy", "dropped"
+    for table in tables:
+        warehouse.sql(f"CREATE TABLE {table} (a INT)")
+        warehouse.load_data(table, "1\n")
+    warehouse.replicate()
+    first, good = warehouse.applied() or 0, warehouse.content(source=False)
+    for table in ("busy", "dropped"):
+        warehouse.load_data(table, "2\n")
+    warehouse.replicate()
+    for table in ("quiet", "busy"):
+        for file in target.storage.files(str(target.metastore.table(name, table).sd.location)):  # type: ignore[union-attr]
+            target.storage.delete(file.uri)
+    target.metastore.drop_table(name, "dropped", delete_data=False)
+    for table in tables:
+        repair(source, target, connection.store, connection.copier, name, table)
+    warehouse.assert_equal()
+    repaired = warehouse.content(source=False)
+    warehouse.load_data("quiet", "3\n")
+    warehouse.replicate()
+
+    assert undo(target, name, "busy", first, dry_run=True).repaired == undo(target, name, "busy", first).repaired
+    done = {one.table: one.stays for one in undo(target, name, None, first).repaired}
+    assert done == {"quiet": True, "dropped": True}, "the other is taken back by now"
+    found = warehouse.content(source=False)
+    assert (found["quiet"], found["dropped"]) == (good["quiet"], repaired["dropped"])
+    assert replica_state(target.metastore.database(name)).lost == ["busy"]
+    assert release(target, name)
+    gap = find_gap(source, target, name)
+    assert gap is not None
+    assert gap.kind == UNFINISHED
+    assert recover(source, target, connection.store, connection.copier, name) is not None
+    warehouse.load_data("busy", "4\n")
+    assert warehouse.replicate().held == ()
+    warehouse.assert_equal()
+
+
 @pytest.mark.long
 def test_an_undo_that_is_left_unfinished_and_released_loses_nothing(
     replica_with_history: tuple[Warehouse, dict[int, dict[str, object]]], monkeypatch: pytest.MonkeyPatch

@@ -58,6 +58,7 @@ def undo(
         f"{what} {'would be' if dry_run else 'is'} back at event {to}, {done.loads} loads undone; "
         f"later events wait for: hive-repl undo {shlex.quote(name)} --release"
     )
+    chosen.output.remark(*map(str, done.repaired))
     if done.steps and connection.target.feeds(done.database):
         chosen.output.remark(
             "replicas of this one keep files that were appended here and are taken back: hive-repl verify finds them there, and "

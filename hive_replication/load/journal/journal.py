@@ -2,7 +2,7 @@
 
 Below ``<database>/.repl/journal`` every load has a directory ``<from>-<to>-<token>`` with a file per lane, of a large one
 several: its operations, the images that the objects it touches had before, and the directories that it leaves behind; and, once
-all of them are written, one small file with what later loads ask of them.
+all of them are written, one small file with what later loads ask of them. A repair has a file that says so, written before them.
 
 The suffix of the directory says what became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some
 tables only), ``.undone`` or ``.former`` (done, before a failover made the database a source for a time, before
@@ -40,8 +40,12 @@ _PLACES = TypeAdapter(list[str], config=ConfigDict(strict=True))
 _KEPT = "kept"
 #: The file that says that a load made a restored target good: before it is none to undo to.
 _RESTORED = "restored"
+#: The file that says that a load repaired what it changed: what was there before may be damaged. Its text is a :data:`Repairs`.
+_REPAIR = "repair"
 _LANE = re.compile(r"\d+\.(json|undone)")
 
+#: What a load repairs: nothing, what no event tells (of tables that had all events by then), or also what events would bring.
+Repairs = Literal["", "level", "behind"]
 Status = Literal["open", "done", "part", "undone", "former"]
 
 
@@ -180,6 +184,18 @@ class Journal:
             if entry.status == "done":
                 self.mark(entry, "former")
 
+    def repairs(self, entries: Iterable[Entry]) -> dict[str, Repairs]:
+        """Those loads that were repairs or recoveries, also ones that were killed, by their tokens."""
+        entries = list(entries)
+        found = zip(entries, self._storage.threads.map(self._repairs, entries), strict=True)
+        return {entry.token: repairs for entry, repairs in found if repairs}
+
+    def _repairs(self, entry: Entry) -> Repairs:
+        uri = f"{entry.directory}/{_REPAIR}"
+        if not self._storage.exists(uri):
+            return ""
+        return "level" if self._storage.read(uri, most=PART) == b"level" else "behind"
+
     def newest_that_makes_good(self, entries: Iterable[Entry]) -> str:
         """Token of the last load that made good, or began to, that the target's metastore was restored; "" where none did."""
         entries = list(entries)
@@ -209,10 +225,10 @@ class Journal:
                 raise _unreadable(uri, error) from error
         return [directory for lane in self._read(entry) if not lane.undone for directory in lane.record.kept]
 
-    def begin(self, from_evid: int, to_evid: int) -> JournalWriter:
+    def begin(self, from_evid: int, to_evid: int, *, repairs: Repairs = "") -> JournalWriter:
         """The journal of a new load, which comes after all others in it; writes nothing yet."""
         newest = max((entry.token for entry in self.entries()), default="")
-        self._own = JournalWriter(self._storage, self._root, from_evid, to_evid, new_token(newest))
+        self._own = JournalWriter(self._storage, self._root, from_evid, to_evid, new_token(newest), repairs=repairs)
         return self._own
 
 
@@ -223,8 +239,9 @@ class JournalWriter:
         token: names the load's journal; sorts after those of earlier loads.
     """
 
-    def __init__(self, storage: Storage, root: str, from_evid: int, to_evid: int, token: str) -> None:
+    def __init__(self, storage: Storage, root: str, from_evid: int, to_evid: int, token: str, *, repairs: Repairs) -> None:
         self._storage, self._root, self._from, self._to, self.token = storage, root, from_evid, to_evid, token
+        self._unsaid = repairs
         self._numbers = itertools.count()
         self._kept: set[str] = set()
         self._lock = Lock()
@@ -241,6 +258,9 @@ class JournalWriter:
             TooLarge: it cannot be split into files that can be read again.
         """
         with self._lock:
+            if self._unsaid:  # before the first change
+                self._storage.write_once(f"{self.directory}/{_REPAIR}", self._unsaid.encode())
+                self._unsaid = ""
             self._kept |= record.kept
         for text in record_texts(record):
             self._storage.write_once(f"{self.directory}/{next(self._numbers)}.json", text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -57,36 +57,62 @@ class Obstacles:
             shown = object_name(self._database, table)
             raise BadRequest(f"the target has no replica {shown}, and no load since has changed one: name a table of the target")
 
+    def require_no_transactions(self, chosen: Chosen) -> None:
+        """Makes sure that no commits are to be reversed, nor drops of transactional data, whose write ids are dropped with it.
+
+        Raises:
+            Refused: some are.
+        """
+        tables = sorted({step.table for record in _reversed(chosen) for step in record.steps if _of_transactions(record, step)})
+        if tables:
+            raise Refused(
+                f"{self._database}.{{{', '.join(tables)}}} had transactions committed, or data of transactions dropped, since, "
+                "which cannot be undone; name a table that is not transactional"
+            )
+
     def require_none(self, chosen: Chosen) -> None:
-        """Makes sure that nothing stands in the way.
+        """Makes sure that nothing else stands in the way.
 
         Raises:
             Refused: something does.
         """
-        _require_no_transactions(self._database, chosen)
-        for entry, lanes in chosen:
-            for lane in lanes:
-                self._require_data(entry, lane.record)
+        if why := self._data_lacks(chosen):
+            raise Refused(why)
         self._require_names(chosen)
+        trail = self._followed(chosen)
+        if trail.missing:
+            raise Refused(gone(self._database, trail.missing))
+        if trail.foreign:
+            shown = object_name(self._database, trail.foreign)
+            require_replica(trail.at[trail.foreign].table, self._state.source, shown, "rename or drop it")
+        self._require_partitions(trail)
+
+    def lacks(self, chosen: Chosen) -> bool:
+        """Whether old data or a replica is not there any more that the reversal of lanes needs."""
+        return bool(self._data_lacks(chosen) or self._followed(chosen).missing)
+
+    def _followed(self, chosen: Chosen) -> _Trail:
+        """The tables' way back, up to the first lane that cannot be reversed."""
         names = {name for record in _reversed(chosen) for name in _names(record)}
         trail = _Trail(self._state.source, {name: _Present(one, name) for name, one in self._tables(names)})
         for record in _reversed(chosen):
-            if missing := trail.reverse(record):
-                raise Refused(gone(self._database, missing))
-            for name in trail.foreign:
-                require_replica(trail.at[name].table, self._state.source, object_name(self._database, name), "rename or drop it")
-        self._require_partitions(trail)
+            trail.reverse(record)
+            if trail.missing or trail.foreign:
+                break
+        return trail
 
     def _tables(self, names: Iterable[str]) -> Iterator[tuple[str, Table]]:
         return ((one.tableName.lower(), one) for one in self._target.metastore.tables(self._database, sorted(names)))
 
-    def _require_data(self, entry: Entry, record: LaneRecord) -> None:
-        for place in sorted(record.kept):
+    def _data_lacks(self, chosen: Chosen) -> str:
+        """Why old data cannot be gone back to, or ""."""
+        for entry, place in ((entry, place) for entry, lanes in chosen for lane in lanes for place in sorted(lane.record.kept)):
             found, shown = self._locator.locate(place, entry.token), f"{place}, which event {entry.to_evid} replaced or dropped,"
             if not self._target.storage.exists(found):
-                raise Refused(f"{shown} is not kept any more")
+                return f"{shown} is not kept any more"
             if not self._locator.is_whole(place, found):
-                raise Refused(f"{shown} is in part moved or deleted: let retention end, then undo again")
+                return f"{shown} is in part moved or deleted: let retention end, then undo again"
+        return ""
 
     def _require_names(self, chosen: Chosen) -> None:
         records, source = list(_reversed(chosen)), self._state.source
@@ -127,34 +153,35 @@ class _Trail:
 
     Attributes:
         present: the tables before the undo.
-        foreign: tables of users that had the name of a replica in the lane that was reversed last.
+        missing: a table that the lane that was reversed last needs, and that is not there; "" where all are.
+        foreign: a table of users that had the name of a replica in that lane, or "".
         partitions: partitions that come back in tables that are there now, by the tables' names now.
     """
 
     source: str
     at: dict[str, _Present]
-    foreign: list[str] = field(default_factory=list[str])
+    missing: str = ""
+    foreign: str = ""
     partitions: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     def __post_init__(self) -> None:
         self.present = dict(self.at)
 
-    def reverse(self, record: LaneRecord) -> str:
-        """Reverses a lane; a table that it needs, and that is not there, or "" where all are."""
+    def reverse(self, record: LaneRecord) -> None:
+        """Reverses a lane."""
         for step in reversed(record.steps):
             self._reverse(record, step)
         ours = [name for name, image in record.tables.items() if is_ours(image, self.source)]
-        self.foreign = [name for name in ours if name in self.at and not is_ours(self.at[name].table, self.source)]
-        for name, image in record.tables.items():
-            if name in self.at and name not in self.foreign:
-                self.at[name] = _Present(image, self.at[name].name)
-            elif name not in self.at and SOURCE in (image.parameters or {}):
-                return name
+        self.foreign = next((one for one in ours if one in self.at and not is_ours(self.at[one].table, self.source)), "")
+        self.missing = next((one for one in record.tables if one not in self.at and SOURCE in _parameters(record, one)), "")
+        if self.foreign or self.missing:
+            return
+        for name in record.tables.keys() & self.at.keys():
+            self.at[name] = _Present(record.tables[name], self.at[name].name)
         for name, parts in record.partitions.items():
             wanted = {part for part, image in parts.items() if image is not None and is_ours(image, self.source)}
             if wanted and name in self.at and self.at[name].name:
                 self.partitions.setdefault(self.at[name].name, set()).update(wanted)
-        return ""
 
     def _reverse(self, record: LaneRecord, step: Step) -> None:
         match step.kind:
@@ -178,6 +205,10 @@ class _Trail:
         return self.at[name].table if name in self.at else None
 
 
+def _parameters(record: LaneRecord, table: str) -> Mapping[str, str]:
+    return record.tables[table].parameters or {}
+
+
 def _reversed(chosen: Chosen) -> Iterator[LaneRecord]:
     """Lanes in the order in which they are reversed."""
     return (lane.record for _, lanes in chosen for lane in reversed(lanes))
@@ -195,17 +226,6 @@ def _names_taken(record: LaneRecord) -> set[str]:
         step.table for step in record.steps if step.kind == RenameTable.kind or (step.kind == DropTable.kind and step.origin)
     )
     return {*record.tables, *steps}
-
-
-def _require_no_transactions(database: str, chosen: Chosen) -> None:
-    """Commits cannot be reversed, nor drops of transactional data, whose write ids are dropped with it."""
-    tables = sorted({step.table for record in _reversed(chosen) for step in record.steps if _of_transactions(record, step)})
-    if tables:
-        raise Refused(
-            f"{database}.{{{', '.join(tables)}}} had transactions committed, or data of transactions dropped, since, which "
-            "cannot be undone; "
-            "name a table that is not transactional"
-        )
 
 
 def _of_transactions(record: LaneRecord, step: Step) -> bool:

@@ -9,7 +9,7 @@ unfinished, and released, their events are loaded once more, as after a load tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from hive_replication.errors import BadRequest
@@ -23,6 +23,7 @@ from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.undo.obstacles import Obstacles
+from hive_replication.load.undo.repaired_since import RepairedTable, WithRepairs, with_repairs
 from hive_replication.load.undo.reverse_lane import STAYS, LaneReverser, OldDataLocator
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.types import Database
@@ -52,6 +53,7 @@ class Undo:
         loads: number of reversed loads.
         steps: the reversed operations, newest first.
         left: operations that are not taken back, newest first.
+        repaired: tables that were repaired since.
     """
 
     database: str
@@ -60,6 +62,7 @@ class Undo:
     loads: int
     steps: tuple[UndoneStep, ...]
     left: tuple[UndoneStep, ...] = ()
+    repaired: tuple[RepairedTable, ...] = ()
 
 
 def undo(
@@ -145,15 +148,19 @@ class _Undo:
         obstacles = Obstacles(self._target, self._database, self._state, locator)
         if table is not None:
             obstacles.require_known(table, (lane.record for _, lanes in newer for lane in lanes))
+        obstacles.require_no_transactions(chosen)
+        found = with_repairs(self._journal, chosen, obstacles.lacks)
+        chosen = found.chosen
         obstacles.require_none(chosen)
         if not dry_run:
-            self._carry_out(self._begun(chosen, self._wanted(point, entries, names), names), locator, names, progress)
+            begun = self._begun(chosen, self._wanted(point, entries, names, found), names)
+            self._carry_out(begun, locator, names, found.partial, progress)
         number, steps = (
             sum(bool(lanes) for _, lanes in chosen),
             [one for _, lanes in chosen for one in _steps(self._database, lanes)],
         )
         back, left = (tuple(one for one in steps if (one.kind in STAYS) == stays) for stays in (False, True))
-        return Undo(self._database, evid, tuple(sorted(names or ())), number, back, left)
+        return Undo(self._database, evid, tuple(sorted(names or ())), number, back, left, found.tables)
 
     def _point(self, entries: list[Entry], evid: int) -> Entry:
         points = [entry for entry in entries if entry.status == "done"]
@@ -167,11 +174,12 @@ class _Undo:
             f"creation there; {known}"
         )
 
-    def _wanted(self, point: Entry, entries: Iterable[Entry], names: Iterable[str] | None) -> ReplicaState:
+    def _wanted(self, point: Entry, entries: Iterable[Entry], names: Iterable[str] | None, repaired: WithRepairs) -> ReplicaState:
         """The state after the undo.
 
         A table that another undo took back further stays where that one left it: what was loaded since leads back to there.
         """
+        stay = repaired.stay
         before = self._journal.state(point) or self._state
         later = self._target.storage.threads.map(self._journal.state, [one for one in entries if one.token > point.token])
         lower: dict[str, int] = {}
@@ -179,11 +187,15 @@ class _Undo:
             for name, evid in _taken_back(state).items():
                 if not covers(evid, before.position(name)):
                     lower[name] = min(evid, lower.get(name, evid))
+        lower = {name: evid for name, evid in (lower | repaired.unknown).items() if name not in stay}
         if names is None:
-            return _held(replace(before, undone=point.to_evid), lower)
-        held = {name: before.position(name) for name in names if name not in lower}
-        state = _held(self._state, held, point.to_evid)
-        return _held(state, {name: evid for name, evid in lower.items() if name in names})
+            state = _held(replace(before, undone=point.to_evid), lower, point.to_evid)
+            for name, evid in stay.items():
+                state = state.at_position(name, evid)
+            return state
+        held = {name: before.position(name) for name in names if name not in lower} | stay
+        state = _held(self._state, held, point.to_evid, exact=True)
+        return _held(state, {name: evid for name, evid in lower.items() if name in names}, point.to_evid)
 
     def _begun(
         self, chosen: list[tuple[Entry, list[LaneFile]]], wanted: ReplicaState, names: set[str] | None
@@ -213,6 +225,7 @@ class _Undo:
         chosen: list[tuple[Entry, list[LaneFile]]],
         locator: OldDataLocator,
         names: set[str] | None,
+        partial: Collection[str],
         progress: Progress,
     ) -> None:
         source = self._state.source
@@ -222,7 +235,7 @@ class _Undo:
                 self._journal.mark_undone(lane)
             if names is None and (lanes or entry.status != "part"):  # without lanes it may tell of an undo
                 self._restore_database(entry)
-                self._journal.mark(entry, "undone")
+                self._journal.mark(entry, "part" if entry.token in partial else "undone")
 
     def _restore_database(self, entry: Entry) -> None:
         image = self._journal.database(entry)
@@ -248,15 +261,15 @@ def _write(target: Target, current: Database, state: ReplicaState, check: Callab
 
 
 def _taken_back(state: ReplicaState) -> dict[str, int]:
-    """Where tables stand that were undone by request, and not loaded since."""
+    """Where tables stand that were undone by request, and not loaded since; 0 where nobody knows."""
     reasons = (UNDONE_REASON, RELEASED_REASON)
-    return {name: evid for name, evid in state.at.items() if evid and state.held.get(name, "").startswith(reasons)}
+    return {name: evid for name, evid in state.at.items() if state.held.get(name, "").startswith(reasons)}
 
 
-def _held(state: ReplicaState, names: Mapping[str, int], point: int | None = None) -> ReplicaState:
-    """A state in which tables wait at event ids, as an undo to a point (else to there) leaves them."""
+def _held(state: ReplicaState, names: Mapping[str, int], point: int, *, exact: bool = False) -> ReplicaState:
+    """A state in which tables wait at event ids, as an undo leaves them: to a point, or to there where one took them further."""
     for name, evid in sorted(names.items()):
-        state = state.quarantine(name, evid, f"{UNDONE_REASON}{evid if point is None else point} by request")
+        state = state.quarantine(name, evid, f"{UNDONE_REASON}{point if exact or not evid else evid} by request")
     return state
 
 

@@ -1,0 +1,202 @@
+"""What an undo does with tables that were repaired since the event to which it goes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from hive_replication.dump.format.interface import DumpReader
+from hive_replication.dump.format.record_types import DumpHeader
+from hive_replication.errors import Refused
+from hive_replication.load.command import _repairs  # pyright: ignore[reportPrivateUsage]
+from hive_replication.load.journal.journal import Journal, Repairs
+from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.replica.state import ReplicaState, database_with_state
+from hive_replication.load.undo.repaired_since import RepairedTable
+from hive_replication.load.undo.undo import Undo, release, undo
+from hive_replication.metastore.types import Table
+from tests.bootstraps import header
+from tests.faults import Killed
+from tests.unit.load.undo.test_undo import (
+    OURS,
+    _left_unfinished,  # pyright: ignore[reportPrivateUsage]
+    _Replica,  # pyright: ignore[reportPrivateUsage]
+    replica,
+    windows,
+)
+
+__all__ = ["replica", "windows"]
+
+
+def _repair(
+    replica: _Replica,
+    evid: int,
+    lane: tuple[LaneRecord, dict[str, Table | None]],
+    *,
+    held: bool = False,
+    repairs: Repairs = "level",
+) -> None:
+    """A repair of the lane's tables at an event, as ``hive-repl repair`` leaves it in the journal."""
+    record, after = lane
+    writer = replica.journal.begin(evid, evid, repairs=repairs)
+    writer.lane(record)
+    replica.metastore.kept |= {name: image for name, image in after.items() if image is not None}
+    state = replica.state
+    for name in record.names:
+        state = state.quarantine(name, 0, "no space") if held else state.at_position(name, evid)
+    writer.state(state)
+    replica.metastore.home = database_with_state(replica.metastore.home, state)
+    writer.done(None)
+
+
+@pytest.mark.parametrize("table", ["t", None])
+def test_a_table_that_was_repaired_since_stands_nowhere(windows: _Replica, table: str | None) -> None:
+    """What the repair replaced came back as if it were the state at the event, and the next events were applied to it."""
+    _repair(windows, 1650, windows.changed("t", 1550, 1650))
+    done = [undo(windows.target, "db", table, 1400, dry_run=dry) for dry in (True, False)]
+    assert [one.repaired for one in done] == [(RepairedTable("t", 1650, stays=False),)] * 2
+    assert windows.stands["t"] == 1400
+    assert (windows.state.lost, windows.state.held) == (["t"], {"t": "undone to 1400 by request"})
+    assert windows.state.position("u") == (1600 if table else 1400)
+    assert windows.state.unfinished == []
+    release(windows.target, "db")
+    assert windows.state.unfinished == ["t"], "the recovery brings it"
+
+
+def test_it_stands_nowhere_after_another_undo_either(windows: _Replica) -> None:
+    """Also where the repair is taken back by then, and where the second one goes less far."""
+    _repair(windows, 1650, windows.changed("t", 1550, 1650))
+    for table in ("t", "t", None):
+        undo(windows.target, "db", table, 1500)
+        assert (windows.stands["t"], windows.state.lost) == (1450, ["t"])
+    undo(windows.target, "db", None, 1400)
+    assert (windows.stands["t"], windows.state.lost) == (1400, ["t"])
+
+
+def test_a_table_that_a_recovery_passed_over_since_an_undo_still_stands_nowhere(windows: _Replica) -> None:
+    """Its events from there on were applied to what an earlier undo had left."""
+    undo(windows.target, "db", "t", 1400)
+    passed = windows.state.quarantine("t", 0, windows.state.held["t"])
+    windows.metastore.home = database_with_state(windows.metastore.home, passed)
+    undo(windows.target, "db", None, 1500)
+    assert (windows.stands["t"], windows.state.lost, windows.state.position("u")) == (1400, ["t"], 1500)
+
+
+@pytest.mark.parametrize("survived", range(1, 6))
+def test_an_undo_over_a_repair_that_is_left_unfinished_still_says_so(windows: _Replica, survived: int) -> None:
+    """Where it is run again, and where it is released."""
+    _repair(windows, 1650, windows.changed("t", 1550, 1650))
+    _left_unfinished(windows, survived)
+    assert windows.state.lost == ["t"]
+    undo(windows.target, "db", None, 1400)
+    assert (windows.stands, windows.state.lost) == ({"t": 1400, "u": 1400}, ["t"])
+    release(windows.target, "db")
+    assert windows.state.unfinished == ["t"]
+
+
+def test_what_was_repaired_before_the_event_goes_back_as_others_do(windows: _Replica) -> None:
+    _repair(windows, 1600, windows.changed("t", 1550, 1600))
+    windows.load(1600, 1700, windows.changed("u", 1460, 1660))
+    windows.load(1700, 1800, windows.changed("t", 1600, 1750))
+    assert undo(windows.target, "db", None, 1700).repaired == ()
+    assert (windows.stands["t"], windows.state.lost) == (1600, [])
+
+
+@pytest.mark.parametrize("repairs", ["level", "behind"])
+@pytest.mark.parametrize("table", ["t", None])
+def test_a_table_that_no_event_has_changed_until_its_repair_stays_as_that_left_it(
+    windows: _Replica, table: str | None, repairs: Repairs
+) -> None:
+    """Two repairs, and a window since; but not where a repair brought what events would have, as of a table that was held."""
+    damaged = windows.stands["t"]
+    _repair(windows, 1620, windows.changed("t", 1550, 1620), repairs=repairs)
+    _repair(windows, 1650, windows.changed("t", 1620, 1650))
+    windows.load(1600, 1700, windows.changed("t", 1650, 1660), windows.changed("u", 1460, 1670))
+    stays = repairs == "level"
+    done = undo(windows.target, "db", table, 1600)
+    assert done.repaired == (RepairedTable("t", 1650, stays=stays),)
+    assert windows.stands == {"t": 1650 if stays else damaged, "u": 1670 if table else 1460}
+    assert (windows.state.position("t"), windows.state.lost) == ((1650, []) if stays else (0, ["t"]))
+    again = undo(windows.target, "db", None, 1500)
+    assert [one.stays for one in again.repaired] == ([False] if stays else []), "a window had changed it before"
+    assert (windows.stands, windows.state.lost) == ({"t": 1450, "u": 1460}, ["t"])
+
+
+def _gone_and_repaired(windows: _Replica) -> None:
+    """Somebody dropped u by hand; a repair made it again, and a window has changed it since."""
+    del windows.metastore.kept["u"]
+    step = Step("CreateTable", 1650, "u", directory=f"{windows.location}/u")
+    _repair(windows, 1650, (LaneRecord(("u",), (step,)), {"u": windows.table("u", 1650)}))
+    windows.load(1600, 1700, windows.changed("u", 1650, 1660), windows.changed("t", 1550, 1670))
+
+
+def _stays(windows: _Replica, done: Undo) -> None:
+    assert done.repaired == (RepairedTable("u", 1650, stays=True),)
+    assert (windows.stands["u"], windows.state.position("u"), windows.state.lost) == (1650, 1650, [])
+
+
+@pytest.mark.parametrize("table", ["u", None])
+def test_a_table_that_cannot_go_back_beyond_its_repair_stays_as_repaired(windows: _Replica, table: str | None) -> None:
+    """The undo dropped it, and stopped at its images of before."""
+    _gone_and_repaired(windows)
+    for evid in (1500, 1400):
+        _stays(windows, undo(windows.target, "db", table, evid))
+        assert windows.stands["t"] == (1670 if table else {1500: 1450, 1400: 1400}[evid])
+    assert ("u" in windows.state.held) == (table is not None)
+    release(windows.target, "db")
+    assert windows.state.position("u") == 1650
+
+
+@pytest.mark.parametrize("survived", range(8))
+def test_it_stays_also_where_the_undo_is_killed_and_run_again(windows: _Replica, survived: int) -> None:
+    _gone_and_repaired(windows)
+    windows.metastore.dies = survived
+    try:
+        undo(windows.target, "db", None, 1400)
+    except Killed:
+        assert survived == 0 or windows.state.position("u") == 1650
+    windows.metastore.dies = -1
+    done = undo(windows.target, "db", None, 1400)
+    assert done.repaired[-1:] == (RepairedTable("u", 1650, stays=True),)
+    _stays(windows, done)
+    assert windows.stands["t"] == 1400
+    found = [(one.to_evid, one.status) for one in Journal(windows.target.storage, windows.location).entries()]
+    assert found == [(1400, "done"), (1500, "part"), (1600, "undone"), (1650, "part"), (1700, "undone")]
+
+
+def test_a_repair_that_failed_is_no_state_to_stay_in(windows: _Replica) -> None:
+    del windows.metastore.kept["u"]
+    lane = LaneRecord(("u",), (Step("CreateTable", 1650, "u", directory="d"),))
+    _repair(windows, 1650, (lane, {"u": windows.table("u", 1650)}), held=True)
+    with pytest.raises(Refused, match="went away without a load"):
+        undo(windows.target, "db", None, 1400)
+
+
+def test_only_a_load_that_repairs_says_so_and_before_it_changes_anything(windows: _Replica) -> None:
+    lane = windows.changed("t", 1550, 1650)[0]
+    every: tuple[Repairs, ...] = "", "level", "behind"
+    for repairs in every:
+        writer = windows.journal.begin(1600, 1650, repairs=repairs)
+        assert not windows.target.storage.exists(writer.directory), "one that changes nothing leaves no journal"
+        for _ in range(2):
+            writer.lane(lane)
+        found = windows.journal.repairs(one for one in windows.journal.entries() if one.token == writer.token)
+        assert found == ({writer.token: repairs} if repairs else {})
+
+
+@pytest.mark.parametrize("table", ["t", None])
+def test_a_repair_says_whether_events_had_brought_its_tables_as_far(table: str | None) -> None:
+    level, part = ReplicaState(OURS, 60), header(60, table)
+    assert _repairs(level, _reader(part), table, repair=True) == "level"
+    assert _repairs(level, _reader(part), table, repair=False) == ""
+    for state in (ReplicaState(OURS, 50), level.quarantine("t", 40, "no space"), level.quarantine("t", 60, "no space")):
+        assert _repairs(state, _reader(part), table, repair=True) == "behind"
+    assert _repairs(level, _reader(header(60, recovery="token")), None, repair=False) == "behind"
+    assert _repairs(level, _reader(replace(part, kind="incremental")), table, repair=True) == ""
+
+
+def _reader(part: DumpHeader) -> DumpReader:
+    return cast("DumpReader", SimpleNamespace(header=part))
