@@ -27,8 +27,9 @@ def function_record(source: Source, function: Function, kept: CmRoots, boundary:
     DROP FUNCTION.
     """
     function = with_stores(function, boundary.beside)
-    outside = boundary.why_outside(function)  # then the load holds it
-    return FunctionRecord(function, () if outside else tuple(_files(source, function, kept)))
+    if boundary.why_outside(function):  # then the load holds it
+        return FunctionRecord(function, tuple(FileRef.barred(one.uri) for one in function.resourceUris or ()))
+    return FunctionRecord(function, tuple(_files(source, function, kept)))
 
 
 def unread_record(source: Source, function: Function, boundary: SourceBoundary = ANYWHERE) -> FunctionRecord:

@@ -29,12 +29,12 @@ class Lister:
         storage: of the source, or of a target whose replica is compared.
         kept: cmroots to record with files.
         nothing: whether no data is replicated, so that every directory counts as empty.
-        boundary: directories that may be listed, all where None; any other counts as empty, and the load holds what lies there.
-        holds: whether a directory that is missing, or that cannot be listed since the account may not or it changes all the
-            time, has a file that stands for it, so that the load holds its table, and a file without a checksum none: a dump
-            must not say that it is empty, nor fail for one table of many. Every table and
-            partition has a directory from its creation on; one that is missing was removed, or what it lies on is not mounted.
-            Of stores without directories nobody can tell.
+        boundary: directories that may be listed, all where None; any other counts as empty, but for ``holds``.
+        holds: whether a directory that is missing, that lies outside the boundary, or that cannot be listed since the account may
+            not or it changes all the time, has a file that stands for it, so that the load holds its table, and a file without a
+            checksum none: a dump must not say that it is empty, nor fail for one table of many. Every table and partition has a
+            directory from its creation on; one that is missing was removed, or what it lies on is not mounted. Of stores without
+            directories nobody can tell.
         copies: whether the files are a replica's: one of which HDFS has no checksum, since its blocks are lost, is listed without
             one. It is to be told and replaced.
         hive2: whether the metastore is of Hive 2, which keeps deleted files under other names.
@@ -69,7 +69,7 @@ class Lister:
         location = location.rstrip("/")
         if reason := self._why_barred(location):
             _LOG.info("%s is not listed: %s", location, reason)
-            return ()
+            return (FileRef.barred(location),) if self._holds else ()
         for _ in range(_RETRIES):
             try:
                 uris = (status.uri for status in self._storage.files(location))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 _ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"))}
+_BARRED = "barred"
 _DENIED = "denied"
 _MIXED = "mixed"
 _UNSHOWN = "unshown"
@@ -27,7 +28,8 @@ class FileRef:
 
     A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed,
     or, where ``subdir`` is ``denied``, that could not be listed, or, where it is ``mixed``, that has rows of aborted transactions
-    between others, or, where it is ``unshown``, whose table the metastore did not show. It cannot be copied, so that nothing is
+    between others, or, where it is ``unshown``, whose table the metastore did not show, or, where it is ``barred``, that the
+    policy did not allow to be read (there it may also be a resource of a function). It cannot be copied, so that nothing is
     emptied for it.
     """
 
@@ -47,6 +49,11 @@ class FileRef:
         return cls(f"{location.rstrip('/')}/", subdir=_DENIED)
 
     @classmethod
+    def barred(cls, uri: str) -> FileRef:
+        """What stands for what lies at a place that the policy did not allow to be read."""
+        return cls(f"{uri.rstrip('/')}/", subdir=_BARRED)
+
+    @classmethod
     def mixed_directory(cls, location: str) -> FileRef:
         """What stands for all files of a directory that has rows of committed and of aborted transactions in one."""
         return cls(f"{location.rstrip('/')}/", subdir=_MIXED)
@@ -60,6 +67,11 @@ class FileRef:
     def is_unshown_table(self) -> bool:
         """Whether it stands for a table that the metastore did not show."""
         return self.is_unlisted_directory and self.subdir == _UNSHOWN
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether it stands for what the policy did not allow to be read."""
+        return self.is_unlisted_directory and self.subdir == _BARRED
 
     @property
     def is_mixed_directory(self) -> bool:

@@ -18,7 +18,7 @@ from hive_replication.policy import Policy
 
 _LOG = logging.getLogger(__name__)
 
-_DUMP_AGAIN = "the dump was written before source.paths of the policy named the directory, and has no data of it: dump again"
+_DUMP_AGAIN = "the dump was written before the policy let it read {what}, and has no data of it: dump again, or repair it"
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class LoadBoundary:
 
     Args:
         now: what the policy lets it read.
-        dumped: what it let the dump read, which has no data of other places; None where the dump did not look.
+        dumped: what it let the dump read, as far as its header tells; None where the dump did not look. Dumps name what they left
+            out, whatever it was that barred it then; those of earlier versions do not.
     """
 
     now: SourceBoundary = ANYWHERE
@@ -35,17 +36,21 @@ class LoadBoundary:
 
     def why_outside(self, thing: Table | Partition | Function, files: tuple[FileRef, ...] = ()) -> str:
         """Why an object of a dump may not be read, or "" where it may."""
-        return self._of_both(lambda one: one.why_outside(thing)) or self.now.why_files_outside(files)
+        return self._of_both(lambda one: one.why_outside(thing)) or self._why_files(files)
 
     def bounded(self, event: WindowEvent) -> WindowEvent:
         """An event, with the reason where its object or a file of it may not be read."""
         reason = self._of_both(lambda one: one.why_event_outside(event.event))
-        reason = reason or next(filter(None, (self.now.why_files_outside(group.files) for group in event.groups)), "")
+        reason = reason or next(filter(None, (self._why_files(group.files) for group in event.groups)), "")
         return replace(event, outside=reason) if reason else event
 
     def _of_both(self, why: Callable[[SourceBoundary], str]) -> str:
         reason = why(self.now)
-        return reason or (_DUMP_AGAIN if self.dumped and why(self.dumped) else "")
+        return reason or (_DUMP_AGAIN.format(what="its directory") if self.dumped and why(self.dumped) else "")
+
+    def _why_files(self, files: tuple[FileRef, ...]) -> str:
+        left_out = next((file.uri.rstrip("/") for file in files if file.is_barred), "")
+        return _DUMP_AGAIN.format(what=left_out) if left_out else self.now.why_files_outside(files)
 
 
 def load_boundary(policy: Policy, header: DumpHeader, source: Metastore | None) -> LoadBoundary:

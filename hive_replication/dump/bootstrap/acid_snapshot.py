@@ -222,8 +222,10 @@ def seen_files(storage: Storage, lister: Lister, write_ids: WriteIds, hidden: Hi
         hidden: transactions whose compactions it does not see.
         location: URI of the directory; None where there is none.
     """
-    if not location or lister.is_barred(location):
+    if not location:
         return SeenFiles()
+    if lister.is_barred(location):
+        return SeenFiles(lister.files(location))
     try:
         names = [paths.name(status.uri.rstrip("/")) for status in storage.ls(location) if status.is_dir]
     except FileNotFoundError:

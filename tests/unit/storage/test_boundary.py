@@ -161,13 +161,28 @@ def test_a_location_that_names_no_store_is_held_since_it_is_not_listed(location:
     assert (f"set it to {qualified(location, DB)} at the source" in reason, files) == (True, 0)
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_may_not_be_read_is_named_in_its_place(*, nested: bool) -> None:
+    """It was dumped as if it was empty, and held only by what the policy said when it was loaded."""
+    storage: Any = SimpleNamespace()
+    secret = "hdfs://src:8020/secret/hr"
+    assert Lister(storage, boundary=BOUNDARY, holds=True).files(f"{secret}/", nested=nested) == (FileRef.barred(secret),)
+    assert Lister(storage, boundary=BOUNDARY).files(secret) == ()
+    assert Lister(storage, boundary=BOUNDARY, holds=True, nothing=True).files(secret) == ()
+    named = FileRef.decode(FileRef.barred(secret).encode())
+    assert named.is_barred
+    assert not named.is_missing_directory, "which a policy may take for an empty one"
+    assert not FileRef.missing_directory(secret).is_barred
+
+
 def listed(one: Table) -> tuple[str, int]:
     """Why a table is held, and how many files a dump has of it."""
     storage: Any = SimpleNamespace(
         files=lambda at: [FileStatus(f"{at}/f", 1, False, 0)], checksum=lambda _: FileChecksum("MD5", "0a")
     )
     allowed = source("hdfs:///lake")
-    return allowed.why_outside(one), len(Lister(storage, boundary=allowed.data, holds=True).files(one.sd.location))
+    files = Lister(storage, boundary=allowed.data, holds=True).files(one.sd.location)
+    return allowed.why_outside(one), sum(not file.is_barred for file in files)
 
 
 def test_the_default_database_does_not_hold_the_other_ones() -> None:
