@@ -29,6 +29,8 @@ def _message(event: r.Event) -> dict[str, Any]:
     match event:
         case r.CreateTable():
             return {"tableObjJson": tjson.dumps(event.after), "files": _files(event.files)}
+        case r.AlterDatabase():
+            return {"dbObjBeforeJson": tjson.dumps(event.before), "dbObjAfterJson": tjson.dumps(event.after)}
         case r.DropTable() if event.before is not None:
             return {"tableObjJson": tjson.dumps(event.before)}
         case r.AlterTable():

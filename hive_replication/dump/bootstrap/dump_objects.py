@@ -49,8 +49,8 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         BadRequest: the database, table or a partition of the scope does not exist.
         ReplicationError: the source changes so fast that the dump does not come to an end.
     """
-    database = source.mark(source.database(scope.database))
     begin = known.evid if known else writer.done.evid if writer.done else source.metastore.current_event_id()
+    database = source.mark(source.database(scope.database))  # after it: of an ALTER DATABASE before, no event would be folded
     left = set(known.tables) if known else set[str]()
     boundary = source.boundary(scope.database, database)
     reader = ObjectReader(source, scope, writer, source.lister(boundary), progress=progress)

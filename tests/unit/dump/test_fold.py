@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from typing import cast
 
 import pytest
 from hypothesis import example, given, settings
@@ -14,8 +15,9 @@ from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.dump.statistics import statistics_of
 from hive_replication.errors import MetastoreError, ReplicationError
+from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import ColumnStatisticsObj, FieldSchema, NotificationEvent, Partition, Table
+from hive_replication.metastore.types import ColumnStatisticsObj, Database, FieldSchema, NotificationEvent, Partition, Table
 from hive_replication.progress import Silent
 from hive_replication.storage import Denied, FileStatus
 from tests import model
@@ -83,6 +85,31 @@ def test_a_table_that_goes_during_the_dump_is_not_said_to_be_left_out(
     _iceberg(monkeypatch, 1, 2)
     header, draft = _dumped(change, calls)
     assert ("a" in header.skipped, draft.tables) == (header.to_evid == 1, {})
+
+
+@pytest.mark.parametrize("calls", range(12))
+def test_a_database_that_is_altered_during_the_dump_is_as_at_its_last_event(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    """Its owner was read before the event id from which on events are folded: a change between the two came with nothing."""
+    source, owners = model.Source(), ["etl"]
+    source.act("create", 0, 0, 0)
+
+    def database(*_: object) -> Database:
+        found = Database("db", locationUri=model.ROOT, parameters={"repl.source.for": "x"}, ownerName=owners[-1])
+        moving._moves()
+        return found
+
+    def act(*_: object) -> None:
+        before = database()
+        owners.append("finance")
+        source.evid += 1
+        source.events.append(r.AlterDatabase(source.evid, 1, "ALTER_DATABASE", "db", "", before, database()))
+
+    monkeypatch.setattr(Moving, "database", database)
+    moved = moving_source(source, [("", 0, 0, 0)], [0] * calls + [1] * 9)
+    moving = cast("Moving", moved.metastore)
+    monkeypatch.setattr(source, "act", act)
+    header = dump_objects(moved, Scope("db"), Draft(), Silent()).header
+    assert header.source_database.ownerName == ("etl" if header.to_evid == 1 else "finance")
 
 
 @pytest.mark.parametrize("calls", range(9))
