@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hive_replication.dump.format.record_types import FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.record_types import TableRecord
 from hive_replication.errors import Refused
-from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_run import MissingFiles
+from hive_replication.load.checked_objects import validated, validated_function, validated_partition, why_not_read
 from hive_replication.load.foreign_key_lanes import foreign_key_lanes
-from hive_replication.load.hidden_tables import why_unshown
 from hive_replication.load.journal.restored import forgotten, without_lost
 from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
-from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.moved_files import following
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.functions import differing_copies, given_up_functions
@@ -37,18 +35,11 @@ from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery
 from hive_replication.load.surplus_tables import left_out_lanes, surplus_lanes, surplus_names, unshown_lanes, with_followed
-from hive_replication.load.untrusted_dump import (
-    validate_files,
-    validate_function_name,
-    validate_location,
-    validate_name,
-    validate_partition,
-)
 from hive_replication.load.window import database_image
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.tables import at_once
-from hive_replication.metastore.types import Function, Partition, Table
+from hive_replication.metastore.types import Partition, Table
 
 _MOST = 20_000  # tables, partitions and files of a batch
 
@@ -75,7 +66,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     require_recovery(session)
     repair = repair or bool(header.recovery)
     undone, found = left_undone(session), session.reader.tables()
-    records = [_validated(session, record) for record in found if session.mapping.table(record.name) not in undone]
+    records = [validated(session, record) for record in found if session.mapping.table(record.name) not in undone]
     whole_database = header.scope.table is None
     if whole_database and not repair and _stands_at(session, header.to_evid):
         session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
@@ -84,6 +75,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     _require_transactions(session, records)
     if not header.recovery:  # which holds only the lane of a foreign table
         _refuse_foreign_tables(session, records)
+    alters = _alters(session) if session.exists else ()  # one that is made now has the dump's properties
     _begin(session, whole_database=whole_database)
     end_transactions(session)
     known = KnownObjects(session.target.metastore, session.database, session.state)
@@ -92,8 +84,9 @@ def load_objects(session: Session, *, repair: bool) -> None:
     lanes = kept.watched(_lanes(session, records, known, parts, repair=repair, whole_database=whole_database))
     batches = in_batches(lanes, None if session.dry else _MOST)
     parts.carry_out(batches, lambda batch: _carry_out(session, SegmentPlan(tuple(batch)), known))
-    _carry_out(session, SegmentPlan(tuple(keys := foreign_key_lanes(session, records)), _alters(session, repair=repair)), known)
-    kept.give_back({lane.names[0] for lane in keys})
+    _carry_out(session, SegmentPlan(tuple(keys := foreign_key_lanes(session, records)), alters), known)
+    first = _wanted(session, records) if session.state.applied is None else set[str]()  # whose foreign keys are all of the dump
+    kept.give_back(first.union(lane.names[0] for lane in keys))
     _finish(session, records, repair=repair, whole_database=whole_database)
 
 
@@ -105,34 +98,6 @@ def _carry_out(session: Session, plan: SegmentPlan, known: KnownObjects) -> None
 def _stands_at(session: Session, evid: int) -> bool:
     """Whether the target has a bootstrap already, or is beyond it; one that failed for some tables is gone on with."""
     return gate.bootstrapped(session.state.applied, evid, failed=bool(session.state.unfinished))
-
-
-def _validated(session: Session, record: TableRecord) -> TableRecord:
-    validate_name(record.name, "a table")
-    return replace(record, files=_without_missing(session, record.files, record.name))
-
-
-def _without_missing(session: Session, files: tuple[FileRef, ...], name: str, partition: str = "") -> tuple[FileRef, ...]:
-    shown = object_name(session.database, session.mapping.table(name), partition)
-    return without_missing(session, files, session.reader.header.to_evid, shown)
-
-
-def _validated_partition(session: Session, record: PartitionRecord) -> PartitionRecord:
-    validate_partition(record.name)
-    if reason := _why_not_read(session, record.partition, record.files, f"{record.table}/{record.name}"):
-        raise Refused(reason)  # the planner holds the table
-    return replace(record, files=_without_missing(session, record.files, record.table, record.name))
-
-
-def _why_not_read(session: Session, thing: Table | Partition | Function, files: tuple[FileRef, ...], what: str) -> str:
-    """Why data of an object may not be read, so that it alone is held, or ""."""
-    try:
-        if not isinstance(thing, Function):
-            validate_location(thing.sd.location, what)
-        validate_files(session.target, files, what)
-    except Refused as error:
-        return str(error)
-    return session.boundary.why_outside(thing, files) or why_unshown(files, what)
 
 
 def _refuse_foreign_tables(session: Session, records: list[TableRecord]) -> None:
@@ -179,7 +144,7 @@ def _lanes(
     known.announce(mapping.table(record.name) for record in records)
     for record in parts.reading(records):
         name = mapping.table(record.name)
-        if reason := _why_not_read(session, record.table, record.files, record.name):
+        if reason := why_not_read(session, record.table, record.files, record.name):
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
             continue
         view = known.view({name: ()}) if exists else TargetView(session.state)
@@ -198,7 +163,7 @@ def _lanes(
             filters=header.filters,
             excluded=session.target.policy.excluded,
         )
-        partitions = (_validated_partition(session, part) for part in parts.reading(session.reader.partitions(record.name)))
+        partitions = (validated_partition(session, part) for part in parts.reading(session.reader.partitions(record.name)))
         for lane, skipped in planner.plan(record, partitions, None if session.dry else _MOST):
             session.skipped += skipped
             yield lane
@@ -234,21 +199,16 @@ def _present(session: Session, table: Table | None) -> TargetPartitions:
 
 
 def _functions(session: Session, *, repair: bool) -> list[LanePlan]:
-    records = [_validated_function(record) for record in session.reader.functions()]
+    records = [validated_function(record) for record in session.reader.functions()]
     found = session.target.metastore.functions(session.database) if session.replica.there else []
     there = {function.functionName.lower(): function for function in found}
     evid, other = session.reader.header.to_evid, _other_history(session, repair=repair)
-    held = {one.name: reason for one in records if (reason := _why_not_read(session, one.function, one.files, one.name))}
+    held = {one.name: reason for one in records if (reason := why_not_read(session, one.function, one.files, one.name))}
     view, mapping = TargetView(session.state), session.mapping
     gone = given_up_functions(session.target, session.database, found)
     again = differing_copies(session.target.storage, mapping, records, there, evid) if repair else frozenset[str]()
     lanes = plan_functions(mapping, view, records, there, evid, other_history=other, outside=held, given_up=gone, differing=again)
     return [lane for lane in lanes if lane.names[0] not in left_undone(session)]
-
-
-def _validated_function(record: FunctionRecord) -> FunctionRecord:
-    validate_function_name(record.name, "a function")
-    return record
 
 
 def _without(session: Session, lane: LanePlan, gone: list[MissingFiles]) -> LanePlan | None:
@@ -282,10 +242,10 @@ def _recovered(session: Session) -> bool:
     )
 
 
-def _alters(session: Session, *, repair: bool) -> tuple[op.AlterDatabase, ...]:
-    """A recovery, and a repair of a whole database, set its own properties, too: no event can be relied on to do it."""
+def _alters(session: Session) -> tuple[op.AlterDatabase, ...]:
+    """A load of a whole database sets its own properties, too: it may have those of an earlier dump, or lack what events said."""
     header = session.reader.header
-    if not repair or header.scope.table is not None:
+    if header.scope.table is not None:
         return ()
     return (op.AlterDatabase(header.to_evid, "", database_image(session, header.source_database)),)
 

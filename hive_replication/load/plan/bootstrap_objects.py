@@ -19,7 +19,7 @@ from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import copied_schemas
 from hive_replication.load.operations.conflict_resolutions import Adopt, adopted_at
-from hive_replication.load.operations.constraints import OWN, SetConstraints, on_target
+from hive_replication.load.operations.constraints import FOREIGN, OWN, SetConstraints, on_target
 from hive_replication.load.operations.statistics import Columns, SetStatistics
 from hive_replication.load.operations.transactions import ImpressWriteIds, snapshot_policy
 from hive_replication.load.plan import call_groups, gate
@@ -35,7 +35,7 @@ from hive_replication.metastore.partition_filters import inside, why_unfit
 from hive_replication.metastore.statistics import ACCURATE
 from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional, is_view
 from hive_replication.metastore.tables import at_once, batches
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.types import Partition, Table, copy_of
 from hive_replication.policy.model import ConflictPolicy
 from hive_replication.policy.scope import PartitionFilters
 
@@ -139,22 +139,42 @@ class ObjectPlanner:
             yield from self._transactional(staging, name, record, record.write_ids, existing, partitions)
             return
         image = self.mapping.new_table(record.table, self.evid)
-        image.parameters[CHECKPOINT] = self.checkpoint
         if existing is not None and self.whole and _other_shape(existing, record.table):
             yield from self._aside(name, existing)
             yield op.DropTable(self.evid, name, ends=is_transactional(existing))
             existing = None
+        unsettled = existing is not None and self.whole and self._unsettled(existing)
         if existing is None:
             yield self._create(staging, record, name)
         elif has_files(record.table) and not self.metadata_only and self._due(object_id(existing)):
             content = op.Content(record.files, staging, origin=record.table.sd.location or "")
-            yield op.ReplaceData(self.evid, name, "", image, content, compare=True)
+            first = self._with_checkpoint(image, existing if unsettled else None)
+            yield op.ReplaceData(self.evid, name, "", first, content, compare=True)
         yield from self._partitions(staging, record.table, existing, partitions)
         if self.whole and not is_view(record.table):
             yield from self._attached(name, record, existing)
         late = bool(record.table.partitionKeys) if existing is None else self.metadata_only or not has_files(record.table)
-        if late and self.whole and (existing is None or self._due(object_id(existing))):
-            yield op.AlterTable(self.evid, name, image)
+        if unsettled or (late and self.whole and (existing is None or self._due(object_id(existing)))):
+            yield op.AlterTable(self.evid, name, self._with_checkpoint(image))
+
+    def _with_checkpoint(self, image: Table, of: Table | None = None) -> Table:
+        """An image with this dump's checkpoint, or with that of a table until all that belongs to it is the dump's."""
+        made = copy_of(image)
+        found = (of.parameters or {}).get(CHECKPOINT) if of else self.checkpoint
+        made.parameters |= {CHECKPOINT: found} if found else {}
+        return made
+
+    def _unsettled(self, existing: Table) -> bool:
+        """Whether constraints and statistics of a table may be those of another dump, or of events.
+
+        Only the last operation of its lane gives it this dump's checkpoint, so that it is so also after the load was killed.
+        """
+        return not self._by_ids(existing) and (existing.parameters or {}).get(CHECKPOINT) != self.checkpoint
+
+    def _by_ids(self, existing: Table) -> bool:
+        """Whether state ids alone say what has to be looked at: the load is a repair, or the table's name stands at the dump."""
+        position = self.view.state.position(existing.tableName.lower())
+        return self.repair or self.other_history or bool(gate.applied(self.evid, position=position))
 
     def _transactional(
         self,
@@ -208,7 +228,9 @@ class ObjectPlanner:
                     one = self._new_partition(staging, of, record)
                     compare = self.conflicts != "replace" or not is_foreign(present[record.name], self.mapping.source)
                     yield op.ReplaceData(self.evid, table, record.name, one.image, one.content, compare=compare)
-            counted = (record for record in batch if self._behind(present.get(record.name), statistics_of(record.partition)))
+            counted = (
+                one for one in batch if self._behind(existing, present.get(one.name), attached=statistics_of(one.partition))
+            )
             statistics = tuple(_columns(record.name, record.partition) for record in counted)
             if statistics:
                 yield SetStatistics(self.evid, table, statistics, whole=True)
@@ -262,20 +284,31 @@ class ObjectPlanner:
 
     def _attached(self, table: str, record: TableRecord, existing: Table | None) -> Iterator[op.Operation]:
         """Column statistics and constraints of the table itself; foreign keys come when all tables are there."""
-        if self._behind(existing, statistics_of(record.table)):
+        if self._behind(existing, existing, attached=statistics_of(record.table)):
             yield SetStatistics(self.evid, table, (_columns("", record.table),), whole=True)
         yield from self._constraints(table, record, existing)
 
     def _constraints(self, table: str, record: TableRecord, existing: Table | None) -> Iterator[op.Operation]:
         own = tuple(one for one in record.constraints if one.kind in OWN)
-        if self._behind(existing, own):
+        if self._behind(existing, existing, attached=own):
             kept, _ = on_target(own, self.mapping, table, lambda _: True)
-            yield SetConstraints(self.evid, table, kept, whole=OWN)
+            # Foreign keys come last; while the first bootstrap is under way only those of the dump are looked at.
+            others = self.view.state.applied is None and existing is not None and self._unsettled(existing)
+            yield SetConstraints(self.evid, table, kept, whole=OWN | FOREIGN if others else OWN)
 
-    def _behind(self, existing: Table | Partition | None, attached: Sized) -> bool:
-        """Whether what belongs to an object has to be looked at: it has some, or may have had; not if that is done already."""
-        begun = existing is None or object_id(existing) == 0 or self.view.state.applied is None
-        return bool(attached) if begun else self._due(object_id(existing))
+    def _behind(self, existing: Table | None, thing: Table | Partition | None, *, attached: Sized) -> bool:
+        """Whether what belongs to an object has to be looked at: it has some, or may have had; not if that is done already.
+
+        Args:
+            existing: the target's table.
+            thing: the target's object: the table, or a partition of it.
+            attached: what the dump has of it.
+        """
+        if existing is None or thing is None:
+            return bool(attached)
+        if self._by_ids(existing):
+            return self._due(object_id(thing))
+        return self._due(object_id(thing), again=True) and (bool(attached) or self._unsettled(existing))
 
     def _new_partition(self, staging: str, of: Table, record: PartitionRecord) -> op.NewPartition:
         image = self.mapping.new_partition(record.partition, of, self.mapping.table(of.tableName.lower()), self.evid)

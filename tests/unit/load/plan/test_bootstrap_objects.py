@@ -18,12 +18,12 @@ from hive_replication.dump.statistics import with_statistics
 from hive_replication.events.files import FileRef
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.operations.constraints import SetConstraints
+from hive_replication.load.operations.constraints import FOREIGN, OWN, SetConstraints
 from hive_replication.load.operations.statistics import SetStatistics
 from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
 from hive_replication.load.plan.lane_batches import in_batches
 from hive_replication.load.plan.load_plan import LanePlan
-from hive_replication.load.replica.state import LAST_ID, ReplicaState
+from hive_replication.load.replica.state import CHECKPOINT, LAST_ID, ReplicaState
 from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.constraints import Constraint
@@ -35,6 +35,8 @@ from tests.statistics import of_column
 
 EVID = 50
 ATTACHED = (SetConstraints, SetStatistics)
+LOOKED = ["SetStatistics", "SetConstraints"]
+DUMP = "hdfs://d/dump"
 
 
 def table(*, partitioned: bool, version: int = 7) -> TableRecord:
@@ -58,20 +60,27 @@ def partition(name: str) -> PartitionRecord:
 
 
 def view(
-    record: TableRecord | None, state_id: int, partitions: Mapping[str, int] | None = None, *, applied: int | None = 40
+    record: TableRecord | None,
+    state_id: int,
+    partitions: Mapping[str, int] | None = None,
+    *,
+    applied: int | None = 40,
+    checkpoint: str = "",
 ) -> TargetView:
-    """A target that has the table and partitions, each with its state id."""
+    """A target that has the table and partitions, each with its state id, the table with the directory of a dump."""
     if record is None:
         return TargetView(ReplicaState("uuid/db", applied))
     parts = {
         ("t", name): MAPPING.new_partition(partition(name).partition, record.table, "t", evid)
         for name, evid in (partitions or {}).items()
     }
-    return TargetView(ReplicaState("uuid/db", applied), {"t": MAPPING.new_table(record.table, state_id)}, parts)
+    made = MAPPING.new_table(record.table, state_id)
+    made.parameters |= {CHECKPOINT: checkpoint} if checkpoint else {}
+    return TargetView(ReplicaState("uuid/db", applied), {"t": made}, parts)
 
 
 def plan(found: TargetView, record: TableRecord, *names: str, **options: Any) -> LanePlan:
-    planner = ObjectPlanner(MAPPING, found, EVID, "hdfs://d/dump", **options, present=present(found))
+    planner = ObjectPlanner(MAPPING, found, EVID, DUMP, **options, present=present(found))
     ((lane, skipped),) = planner.plan(record, map(partition, names))
     assert bool(skipped) == (not lane.operations and lane.stop is None and "t" in found.tables and _newer(found))
     return lane
@@ -132,11 +141,50 @@ def test_staged_data_is_not_in_the_directory_of_another_table_or_of_an_event() -
 
 
 def test_a_killed_bootstrap_goes_on() -> None:
+    record, begun = table(partitioned=True), {"applied": None, "checkpoint": DUMP}
+    assert shown(plan(view(record, 0, {"p=1": 50}, **begun), record, "p=1", "p=2")) == ["add p=2", "AlterTable"]
+    assert shown(plan(view(record, 0, {"p=1": 50, "p=2": 50}, **begun), record, "p=1", "p=2")) == ["AlterTable"]
+    assert plan(view(record, 50, {"p=1": 50, "p=2": 50}, **begun), record, "p=1", "p=2").operations == ()
+    assert plan(view(table(partitioned=False), 50, **begun), table(partitioned=False)).operations == ()
+
+
+def kinds(lane: LanePlan) -> list[str]:
+    return [operation.kind for operation in lane.operations]
+
+
+@pytest.mark.parametrize("applied", [None, 40])
+def test_what_belongs_to_a_table_of_another_dump_is_looked_at_until_all_of_it_is_this_dumps(applied: int | None) -> None:
+    """A bootstrap that began again from a second dump left the constraints and statistics that only the first one had."""
+    bare, first = table(partitioned=False), {"applied": applied, "checkpoint": "hdfs://d/first"}
+    lane = plan(view(bare, 30, **first), bare)
+    assert kinds(lane) == ["ReplaceData", *LOOKED, "AlterTable"]
+    replaced, statistics, constraints, last = lane.operations
+    assert isinstance(replaced, op.ReplaceData)
+    assert isinstance(statistics, SetStatistics)
+    assert isinstance(constraints, SetConstraints)
+    assert isinstance(last, op.AlterTable)
+    assert (statistics.whole, constraints.whole) == (True, OWN | FOREIGN if applied is None else OWN)
+    checkpoints = [one.image.parameters[CHECKPOINT] for one in (replaced, last)]
+    assert checkpoints == ["hdfs://d/first", DUMP], "else one that is killed in between is taken for done"
+    assert kinds(plan(view(bare, 50, **first), bare)) == [*LOOKED, "AlterTable"]  # killed in between
+    done = {"applied": applied, "checkpoint": DUMP}
+    assert kinds(plan(view(bare, 50, **done), bare)) == []
+    assert kinds(plan(view(bare, 50, **done), attached_to(bare))) == LOOKED  # killed after it was created
+
+
+@pytest.mark.parametrize("applied", [None, 40])
+def test_statistics_of_partitions_of_another_dump_are_looked_at_until_all_of_the_table_is_this_dumps(
+    applied: int | None,
+) -> None:
     record = table(partitioned=True)
-    assert shown(plan(view(record, 0, {"p=1": 50}), record, "p=1", "p=2")) == ["add p=2", "AlterTable"]
-    assert shown(plan(view(record, 0, {"p=1": 50, "p=2": 50}), record, "p=1", "p=2")) == ["AlterTable"]
-    assert shown(plan(view(record, 50, {"p=1": 50, "p=2": 50}), record, "p=1", "p=2")) == []
-    assert shown(plan(view(table(partitioned=False), 50), table(partitioned=False))) == []
+
+    def looked_at(state_id: int, checkpoint: str) -> list[str]:
+        found = view(record, state_id, {"p=1": 50, "p=2": 30}, applied=applied, checkpoint=checkpoint)
+        every = plan(found, record, "p=1", "p=2", "p=3").operations
+        return [one.partition for each in every if isinstance(each, SetStatistics) for one in each.changes]
+
+    assert looked_at(30, "hdfs://d/first") == looked_at(0, "hdfs://d/first") == ["p=1", "p=2", ""]
+    assert looked_at(0, DUMP) == []
 
 
 def test_an_older_replica_is_brought_up() -> None:
@@ -144,7 +192,7 @@ def test_an_older_replica_is_brought_up() -> None:
     lane = plan(view(record, 30, {"p=1": 20, "p=2": 50, "p=3": 30}), record, "p=1", "p=2")
     assert shown(lane) == ["replace p=1", "drop p=3", "AlterTable"]
     plain = table(partitioned=False)
-    assert shown(plan(view(plain, 30), plain)) == ["replace"]
+    assert shown(plan(view(plain, 30), plain)) == ["replace", "AlterTable"]
 
 
 def test_what_is_newer_than_the_dump_stays() -> None:
@@ -167,7 +215,7 @@ def test_what_belongs_to_a_table_is_looked_at_with_it() -> None:
     bare, record = table(partitioned=False), attached_to(table(partitioned=False))
     assert attached(plan(view(None, 0), bare)) == []
     assert attached(plan(view(None, 0), record)) == ["SetStatistics", "SetConstraints"]
-    assert attached(plan(view(bare, 50), record)) == []
+    assert attached(plan(view(bare, 50, applied=50), record)) == []
     assert attached(plan(view(bare, 50, applied=None), record)) == ["SetStatistics", "SetConstraints"]
     assert attached(plan(view(bare, 30), bare)) == ["SetStatistics", "SetConstraints"]
     *_, constraints = plan(view(None, 0), record).operations

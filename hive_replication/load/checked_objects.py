@@ -1,0 +1,72 @@
+"""The objects of a dump of objects as they are planned: with names that are Hive's, and nothing that may not be read.
+
+What :mod:`hive_replication.load.window_events` is for events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hive_replication.dump.format.record_types import FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.errors import Refused
+from hive_replication.events.files import FileRef
+from hive_replication.load.hidden_tables import why_unshown
+from hive_replication.load.missing_directories import without_missing
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.session import Session
+from hive_replication.load.untrusted_dump import (
+    validate_files,
+    validate_function_name,
+    validate_location,
+    validate_name,
+    validate_partition,
+)
+from hive_replication.metastore.types import Function, Partition, Table
+
+
+def validated(session: Session, record: TableRecord) -> TableRecord:
+    """A table of the dump, without a missing directory that the policy replicates as empty.
+
+    Raises:
+        Refused: no metastore accepts its name.
+    """
+    validate_name(record.name, "a table")
+    return replace(record, files=_without_missing(session, record.files, record.name))
+
+
+def _without_missing(session: Session, files: tuple[FileRef, ...], name: str, partition: str = "") -> tuple[FileRef, ...]:
+    shown = object_name(session.database, session.mapping.table(name), partition)
+    return without_missing(session, files, session.reader.header.to_evid, shown)
+
+
+def validated_partition(session: Session, record: PartitionRecord) -> PartitionRecord:
+    """The same of a partition.
+
+    Raises:
+        Refused: its name is none of Hive's, or its data may not be read.
+    """
+    validate_partition(record.name)
+    if reason := why_not_read(session, record.partition, record.files, f"{record.table}/{record.name}"):
+        raise Refused(reason)  # the planner holds the table
+    return replace(record, files=_without_missing(session, record.files, record.table, record.name))
+
+
+def why_not_read(session: Session, thing: Table | Partition | Function, files: tuple[FileRef, ...], what: str) -> str:
+    """Why data of an object may not be read, so that it alone is held, or ""."""
+    try:
+        if not isinstance(thing, Function):
+            validate_location(thing.sd.location, what)
+        validate_files(session.target, files, what)
+    except Refused as error:
+        return str(error)
+    return session.boundary.why_outside(thing, files) or why_unshown(files, what)
+
+
+def validated_function(record: FunctionRecord) -> FunctionRecord:
+    """The same of a function.
+
+    Raises:
+        Refused: no metastore accepts its name.
+    """
+    validate_function_name(record.name, "a function")
+    return record

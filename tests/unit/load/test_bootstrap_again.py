@@ -1,0 +1,38 @@
+"""A bootstrap that begins again with another dump, or comes over a replica that events have made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.metastore.types import Database
+from tests import model
+from tests.bootstraps import SOURCE, header, loaded, record
+
+FIRST = ReplicaState(SOURCE, None, checkpoint="hdfs://dst/dumps/db/first")
+
+
+@pytest.mark.parametrize("state", [FIRST, ReplicaState(SOURCE, 50)], ids=["interrupted", "older"])
+def test_the_database_gets_the_properties_of_the_dump(state: ReplicaState) -> None:
+    """It kept the owner, comment and properties with which the first dump had made it, or those of events before the dump."""
+    altered = Database("db", "second", model.ROOT, {"k": "2"}, ownerName="finance")
+    load = loaded(state, replace(header(60), source_database=altered), [], [record("e")], repair=False)
+    (alter,) = (one for plan in load.planned for one in plan.alters)
+    assert (alter.evid, alter.image.description, alter.image.ownerName) == (60, "second", "finance")
+    assert (alter.image.parameters, alter.image.locationUri) == ({"k": "2"}, None)
+
+
+def test_a_load_of_one_table_leaves_the_database_as_it_is() -> None:
+    load = loaded(ReplicaState(SOURCE, 50), header(60, "e"), [], [record("e")], repair=False)
+    assert [one for plan in load.planned for one in plan.alters] == []
+
+
+def test_no_foreign_key_of_another_dump_comes_back_with_a_table_that_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metastore dropped it with the table that it pointed at, and the dump does not have it."""
+    settled: list[object] = []
+    monkeypatch.setattr(KeptWithRebuilt, "give_back", lambda _, names: settled.append(names))
+    loaded(FIRST, header(60), [], [record("e")], repair=False)
+    assert settled == [{"e"}]
