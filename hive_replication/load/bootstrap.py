@@ -8,7 +8,13 @@ from dataclasses import replace
 from hive_replication.dump.format.record_types import TableRecord
 from hive_replication.errors import Refused
 from hive_replication.load.apply.lane_run import MissingFiles
-from hive_replication.load.checked_objects import validated, validated_function, validated_partition, why_not_read
+from hive_replication.load.checked_objects import (
+    described_tables,
+    validated_function,
+    validated_partition,
+    validated_tables,
+    why_not_read,
+)
 from hive_replication.load.foreign_key_lanes import foreign_key_lanes
 from hive_replication.load.journal.restored import forgotten, without_lost
 from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
@@ -65,8 +71,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
         return
     require_recovery(session)
     repair = repair or bool(header.recovery)
-    undone, found = left_undone(session), session.reader.tables()
-    records = [validated(session, record) for record in found if session.mapping.table(record.name) not in undone]
+    records = described_tables(session)
     whole_database = header.scope.table is None
     if whole_database and not repair and _stands_at(session, header.to_evid):
         session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
@@ -142,7 +147,7 @@ def _lanes(
     settled = _wanted(session, records) | left_undone(session)
     surplus = surplus_names(session, settled) if whole_database else []
     known.announce(mapping.table(record.name) for record in records)
-    for record in parts.reading(records):
+    for record in parts.reading(validated_tables(session)):
         name = mapping.table(record.name)
         if reason := why_not_read(session, record.table, record.files, record.name):
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))

@@ -5,6 +5,7 @@ What :mod:`hive_replication.load.window_events` is for events.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import FunctionRecord, PartitionRecord, TableRecord
@@ -14,6 +15,7 @@ from hive_replication.load.hidden_tables import why_unshown
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.session import Session
+from hive_replication.load.source_history import left_undone
 from hive_replication.load.untrusted_dump import (
     validate_files,
     validate_function_name,
@@ -24,14 +26,28 @@ from hive_replication.load.untrusted_dump import (
 from hive_replication.metastore.types import Function, Partition, Table
 
 
-def validated(session: Session, record: TableRecord) -> TableRecord:
-    """A table of the dump, without a missing directory that the policy replicates as empty.
+def described_tables(session: Session) -> list[TableRecord]:
+    """The tables of the dump without their files, of which there are too many to be in memory at once.
 
     Raises:
-        Refused: no metastore accepts its name.
+        Refused: no metastore accepts the name of one.
     """
-    validate_name(record.name, "a table")
-    return replace(record, files=_without_missing(session, record.files, record.name))
+    return [replace(record, files=()) for record in _tables(session)]
+
+
+def validated_tables(session: Session) -> Iterator[TableRecord]:
+    """The same with their files, read once more, without missing directories that the policy replicates as empty."""
+    for record in _tables(session):
+        yield replace(record, files=_without_missing(session, record.files, record.name))
+
+
+def _tables(session: Session) -> Iterator[TableRecord]:
+    """Those of the dump, but what was undone by request."""
+    undone = left_undone(session)
+    for record in session.reader.tables():
+        validate_name(record.name, "a table")
+        if session.mapping.table(record.name) not in undone:
+            yield record
 
 
 def _without_missing(session: Session, files: tuple[FileRef, ...], name: str, partition: str = "") -> tuple[FileRef, ...]:
