@@ -29,10 +29,12 @@ class LoadBoundary:
         now: what the policy lets it read.
         dumped: what it let the dump read, as far as its header tells; None where the dump did not look. Dumps name what they left
             out, whatever it was that barred it then; those of earlier versions do not.
+        bare: whether the dump says that it has no data: its objects may lie anywhere, since nothing is read of them.
     """
 
     now: SourceBoundary = ANYWHERE
     dumped: SourceBoundary | None = None
+    bare: bool = False
 
     def why_outside(self, thing: Table | Partition | Function, files: tuple[FileRef, ...] = ()) -> str:
         """Why an object of a dump may not be read, or "" where it may."""
@@ -49,6 +51,9 @@ class LoadBoundary:
         return reason or (_DUMP_AGAIN.format(what="its directory") if self.dumped and why(self.dumped) else "")
 
     def _why_files(self, files: tuple[FileRef, ...]) -> str:
+        named = next((file.uri for file in files if not file.is_unlisted_directory), "")
+        if self.bare and named:
+            return f"the dump says that it has no data, and names the file {named}: dump again"
         left_out = next((file.uri.rstrip("/") for file in files if file.is_barred), "")
         return _DUMP_AGAIN.format(what=left_out) if left_out else self.now.why_files_outside(files)
 
@@ -62,7 +67,7 @@ def load_boundary(policy: Policy, header: DumpHeader, source: Metastore | None) 
         source: the source's metastore.
     """
     name, database = header.scope.database, header.source_database
-    policy = policy.model_copy(update={"metadata_only": policy.metadata_only or header.metadata_only})
+    policy = policy.model_copy(update={"metadata_only": header.metadata_only})
     setting: Setting | None = None
     if source is not None:
         try:
@@ -71,6 +76,6 @@ def load_boundary(policy: Policy, header: DumpHeader, source: Metastore | None) 
             _LOG.info("the source is not asked where its databases lie, the dump is believed: %s", error, extra=about(name))
     now = source_boundary(policy, name, database, setting)
     if header.read is None:
-        return LoadBoundary(now)
+        return LoadBoundary(now, bare=header.metadata_only)
     then = policy.model_copy(update={"source": policy.source.model_copy(update={"paths": header.read})})
-    return LoadBoundary(now, source_boundary(then, name, database, setting))
+    return LoadBoundary(now, source_boundary(then, name, database, setting), header.metadata_only)

@@ -93,6 +93,22 @@ def test_an_event_whose_files_the_dump_could_not_read_is_held() -> None:
     assert f"let it read {LAKE}/t" in boundary.bounded(made).outside
 
 
+@pytest.mark.parametrize("bare", [False, True])
+def test_what_a_dump_says_of_itself_opens_no_directory(*, bare: bool) -> None:
+    """One without data may be of tables anywhere; with that in its header any file of the storage roots was copied."""
+    head = replace(header(60), metadata_only=bare, read=None)
+    policy = POLICY.model_copy(update={"source": POLICY.source.model_copy(update={"paths": ()}), "metadata_only": True})
+    boundary = load_boundary(policy, head, source_of(model.ROOT))
+    table = record("t").table
+    table.sd.location = f"{LAKE}/t"
+    assert ("outside the directories" in boundary.why_outside(table)) == (not bare)
+    secret = (FileRef(f"{LAKE}/t/f", "00"),)
+    assert (f"no data, and names the file {LAKE}/t/f" in boundary.why_outside(table, secret)) == bare
+    assert boundary.why_outside(record("t").table, (FileRef.unshown_table(f"{model.ROOT}/t"),)) == "", "which others tell of"
+    event = r.CreateTable(7, 8, "CREATE_TABLE", "db", "t", table, secret)
+    assert boundary.bounded(WindowEvent(notification(row(event)), event, (FileGroup("", secret),))).outside
+
+
 def test_a_function_whose_resource_the_dump_could_not_read_is_held() -> None:
     _, boundary = grown()
     uri = f"{LAKE}/f.jar"
