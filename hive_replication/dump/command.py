@@ -52,7 +52,8 @@ def repl_dump(
     scope = Scope(statement.database, statement.table, partitions)
     if statement.from_evid is None:
         source.database(statement.database)
-    writer = store.create(scope) if known else _begin(source, statement, scope, store, made_with)
+    request = _request(source, statement, scope, made_with)
+    writer = store.create(scope, request, resumable=False) if known else _begin(source, scope, store, request)
     try:
         if statement.from_evid is None:
             return dump_objects(source, scope, writer, shown, known)
@@ -73,8 +74,8 @@ def _dump_table(store: DumpStore, database: str, source: Source, table: str) -> 
     return repl_dump(source, ReplDump(database, table), store)
 
 
-def _begin(source: Source, statement: ReplDump, scope: Scope, store: DumpStore, made_with: MadeWith | None) -> DumpWriter:
-    """A new dump, or the interrupted one of the same statement and policy, if the source's log still has what it stands on."""
+def _request(source: Source, statement: ReplDump, scope: Scope, made_with: MadeWith | None) -> str:
+    """All that a dump depends on, as text. Retention goes by the policy's name in it (``dump.format.resume``)."""
     policy = source.policy.model_dump(mode="json", include={"name", "tables", "exclude", "metadata_only", "acid"})
     more = [[made_with.scope, made_with.coming]] if made_with and (made_with.scope or made_with.coming) else []
     # In a second line what dumps of earlier versions did not ask for: they read all places.
@@ -85,6 +86,11 @@ def _begin(source: Source, statement: ReplDump, scope: Scope, store: DumpStore, 
         request += "\n" + json.dumps(texts)
     if source.policy.replicates_materialized_views:
         request += "\n" + json.dumps({"materialized_views": source.policy.materialized_views})
+    return request
+
+
+def _begin(source: Source, scope: Scope, store: DumpStore, request: str) -> DumpWriter:
+    """A new dump, or the interrupted one of the same statement and policy, if the source's log still has what it stands on."""
     writer = store.create(scope, request)
     if writer.done is None or source.reach(writer.done.evid)[1] == writer.done.message_hash != "":
         return writer

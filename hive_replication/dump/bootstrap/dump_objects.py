@@ -95,7 +95,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     )
     if known:
         header = replace(header, equal=tuple(sorted(left)), recovery=known.recovery)
-    return writer.finish(header)
+    return writer.finish(header.made_for(source.policy))
 
 
 def _read_all(source: Source, reader: ObjectReader, begin: int, left: set[str], progress: Progress) -> None:

@@ -59,6 +59,7 @@ def header_text(header: DumpHeader) -> bytes:
 _HEADER = (
     *("kind", "source", "from_evid", "to_evid", "to_time", "to_hash", "created"),
     *("from_hash", "equal", "recovery", "metadata_only", "acid", "taken", "before", "read"),
+    *("policy", "target"),
 )
 
 

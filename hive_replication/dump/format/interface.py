@@ -157,13 +157,14 @@ class DumpStore(Protocol):
         """URI of the directory of all dumps, without a slash at its end."""
         ...
 
-    def create(self, scope: Scope, request: str | None = None) -> DumpWriter:
+    def create(self, scope: Scope, request: str | None = None, *, resumable: bool = True) -> DumpWriter:
         """Begins a new dump directory, or goes on with one.
 
         Args:
             scope: what the dump is of.
             request: the whole request as text. A dump of an equal request that was interrupted is gone on with, and this
                 one can be, too. None: neither.
+            resumable: whether so; else the request is only noted, which tells whose dump it is.
         """
         ...
 
@@ -191,6 +192,17 @@ class DumpStore(Protocol):
 
     def unfinished(self, database: str, before: float) -> list[str]:
         """Directories of dumps that were interrupted and not written to since ``before`` (seconds since the epoch)."""
+        ...
+
+    def is_unfinished(self, directory: str, before: float) -> bool:
+        """Whether a directory is one of :meth:`unfinished`; raises Denied where this account may not read it."""
+        ...
+
+    def policy_of(self, directory: str) -> str:
+        """Name of the policy that a dump was begun for, as its writers noted; "" where they did not.
+
+        Headers of complete dumps tell it too, but not those of earlier versions.
+        """
         ...
 
     def remove(self, directory: str) -> int:

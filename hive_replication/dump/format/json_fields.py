@@ -60,6 +60,8 @@ class HeaderText(_Wire):
     filters: list[Annotated[tuple[str, str], Field(strict=False)]] = []
     unshown: dict[str, str] = {}
     digests: Literal["sha256"] | None = None
+    policy: str = ""
+    target: str = ""
 
 
 class ObjectText(_Wire):

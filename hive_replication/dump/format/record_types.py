@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hive_replication.acid.write_ids import WriteIds
@@ -12,6 +12,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Database, Function, Partition, Table
+from hive_replication.policy import Policy
 from hive_replication.policy.scope import PartitionFilters
 
 #: In place of the directory of a dump: the source has no table of the name, and no event tells of one.
@@ -64,6 +65,8 @@ class DumpHeader:
         read: directories beside the database's own that the policy let it read; None of dumps that did not look.
         filters: which partitions of its tables it has.
         unshown: tables of a database that the metastore did not show, each with its words: nobody knows what they hold.
+        policy: name of the policy that it was made for; "" of dumps of earlier versions.
+        target: the target's metastore of that policy, as it names it.
     """
 
     kind: Literal["bootstrap", "incremental"]
@@ -87,6 +90,12 @@ class DumpHeader:
     read: tuple[str, ...] | None = None
     filters: PartitionFilters = field(default_factory=PartitionFilters)
     unshown: Mapping[str, str] = field(default_factory=dict[str, str])
+    policy: str = ""
+    target: str = ""
+
+    def made_for(self, policy: Policy) -> DumpHeader:
+        """The same, for a policy: retention deletes the dumps of its own one."""
+        return replace(self, policy=policy.name, target=policy.target.metastore)
 
     @property
     def left_out(self) -> dict[str, str]:

@@ -14,46 +14,27 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from itertools import islice, takewhile
+from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import PurePosixPath
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict
-
-from hive_replication.bounded_json import MIB, parsed
-from hive_replication.dump.format.checkpoints import Checkpoint, Note, NotePlace, Number, Written, progress
+from hive_replication.dump.format.checkpoints import Checkpoint, Note, NotePlace, Written, progress
+from hive_replication.dump.format.claims import ATTEMPT, Owner, entries_of, is_writer_gone, note_attempt, numbers, read_note
+from hive_replication.dump.format.closed_directories import passed_over_if_closed
 from hive_replication.dump.format.tree_reader import REMOVED, Tree
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.logs import about
-from hive_replication.process import is_gone, machine
 from hive_replication.signing import SigningKey
-from hive_replication.storage import AlreadyExists, Denied, FileStatus, Storage
+from hive_replication.storage import AlreadyExists, FileStatus, Storage
 
 _LOG = logging.getLogger(__name__)
 
 #: Seconds between two checkpoints: so much work is lost at most.
 INTERVAL = 5.0
-#: Seconds without a change after which the writer on another machine counts as gone.
-_SILENCE = 900
 _LOOKED_AT = 10
-_ATTEMPT, _CHECKPOINT = "_attempt_", "_checkpoint_"
-_MOST_NOTE = 64 * MIB
-
-_Kind = TypeVar("_Kind", bound=BaseModel)
-
-
-class _Owner(BaseModel):
-    """A claim; none of anybody where it cannot be read."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
-
-    request: str | None = None
-    machine: str = ""
-    pid: Number = 0
+_CHECKPOINT = "_checkpoint_"
 
 
 class WriterClaim:
@@ -87,8 +68,7 @@ class WriterClaim:
         self._noted = Written(events=dict(self.written.events), files=dict(self.written.files))
         self._reads = set(done.reads if done else ())
         self._last = time.monotonic()
-        owner = {"request": request, "machine": machine(), "pid": os.getpid()}
-        storage.write(f"{directory}/{_ATTEMPT}{number}", json.dumps(owner).encode(), overwrite=False)
+        note_attempt(storage, directory, request, number)
 
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
@@ -134,7 +114,7 @@ class WriterClaim:
         """
         if self._saved:
             owner = {"request": self._request, "machine": "", "pid": 0}
-            self._storage.write(f"{self.directory}/{_ATTEMPT}{self._number}", json.dumps(owner).encode())
+            self._storage.write(f"{self.directory}/{ATTEMPT}{self._number}", json.dumps(owner).encode())
         return self._saved > 0
 
     def check(self) -> None:
@@ -143,7 +123,7 @@ class WriterClaim:
         Raises:
             ReplicationError: another one has.
         """
-        if self._storage.exists(f"{self.directory}/{_ATTEMPT}{self._number + 1}"):
+        if self._storage.exists(f"{self.directory}/{ATTEMPT}{self._number + 1}"):
             raise ReplicationError(f"another process goes on with the dump {self.directory}: wait for it, or dump again")
 
     def _note(self, values: Mapping[str, Any]) -> None:
@@ -192,8 +172,9 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str, key: Sign
         ack: name of the file that ends a dump.
         key: of the policy; only checkpoints that it signed are believed.
     """
-    for directory in islice(sorted((entry.uri for entry in _ls(storage, parent) if entry.is_dir), reverse=True), _LOOKED_AT):
-        with _passed_over_if_closed(directory):
+    there = sorted((entry.uri for entry in entries_of(storage, parent) if entry.is_dir), reverse=True)
+    for directory in there[:_LOOKED_AT]:
+        with passed_over_if_closed("the dump", directory):
             claim = _taken_over(storage, directory, request, ack, key)
             if claim is not None:
                 return claim
@@ -201,20 +182,20 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str, key: Sign
 
 
 def _taken_over(storage: Storage, directory: str, request: str, ack: str, key: SigningKey | None) -> WriterClaim | None:
-    entries = {PurePosixPath(entry.uri).name: entry for entry in _ls(storage, directory)}
-    claims = _numbers(entries, _ATTEMPT)
+    entries = {PurePosixPath(entry.uri).name: entry for entry in entries_of(storage, directory)}
+    claims = numbers(entries, ATTEMPT)
     if {ack, REMOVED} & entries.keys() or not claims:
         return None
-    if not _left(storage, f"{directory}/{_ATTEMPT}{claims[-1]}", request, entries):
+    if not _left(storage, f"{directory}/{ATTEMPT}{claims[-1]}", request, entries):
         return None
-    numbers = _numbers(entries, _CHECKPOINT)
+    checkpoints = numbers(entries, _CHECKPOINT)
     try:
-        found = [_noted(storage, NotePlace(directory, number, request), key) for number in numbers]
+        found = [_noted(storage, NotePlace(directory, number, request), key) for number in checkpoints]
     except Refused as error:
         _LOG.warning("the interrupted dump %s is not resumed: %s", directory, error)
         return None
     whole = [note for note in takewhile(lambda note: note is not None, found) if note is not None]
-    if not whole or numbers[-1] != len(numbers) or any(note.sealed for note in whole) or any(found[len(whole) :]):
+    if not whole or checkpoints[-1] != len(checkpoints) or any(note.sealed for note in whole) or any(found[len(whole) :]):
         return None
     try:
         claim = WriterClaim(storage, directory, request, claims[-1] + 1, *progress(whole), len(found), key)
@@ -227,31 +208,6 @@ def _taken_over(storage: Storage, directory: str, request: str, ack: str, key: S
     return claim
 
 
-def left_over(storage: Storage, parent: str, ack: str, before: float) -> list[str]:
-    """Dump directories without an ack file in which nothing has changed since ``before`` (seconds since the epoch)."""
-    old = (entry.uri for entry in _ls(storage, parent) if entry.is_dir and entry.modified < before)
-    return chosen(old, lambda one: not any(e.uri.endswith(f"/{ack}") or e.modified >= before for e in _ls(storage, one)))
-
-
-def chosen(directories: Iterable[str], wanted: Callable[[str], bool]) -> list[str]:
-    """Those of some dump directories that are wanted, without any that this account may not read."""
-    found: list[str] = []
-    for directory in directories:
-        with _passed_over_if_closed(directory):
-            if wanted(directory):
-                found.append(directory)
-    return found
-
-
-@contextmanager
-def _passed_over_if_closed(directory: str) -> Generator[None]:
-    """An administrator who dumps by hand may leave a directory that nobody else reads; it is no other dump's matter."""
-    try:
-        yield
-    except Denied as error:
-        _LOG.warning("the dump %s is passed over: %s", directory, error)
-
-
 def _clear(storage: Storage, claim: WriterClaim) -> None:
     """Removes what earlier writers wrote after their last checkpoint."""
     database = PurePosixPath(claim.directory).parent.name
@@ -259,20 +215,17 @@ def _clear(storage: Storage, claim: WriterClaim) -> None:
     kept = {tree.database_path(database), *(f"{claim.directory}/{evid}" for evid in claim.written.events)}
     kept |= {tree.table_path(database, name) for name in claim.written.tables}
     for directory in (claim.directory, tree.database_path(database)):
-        for entry in _ls(storage, directory):
+        for entry in entries_of(storage, directory):
             if entry.is_dir and entry.uri.rstrip("/") not in kept:
                 storage.delete(entry.uri, recursive=True)
 
 
 def _left(storage: Storage, claim: str, request: str, entries: Mapping[str, FileStatus]) -> bool:
     """Whether a claim is that of an equal request whose writer is gone."""
-    owner = _read(storage, claim, _Owner) or _Owner()
+    owner = read_note(storage, claim, Owner) or Owner()
     if owner.request not in (request, request.partition("\n")[0]):  # earlier versions wrote the first line only
         return False
-    if owner.machine == machine():
-        return is_gone(f"{owner.machine} {owner.pid}")
-    changed = max(entry.modified for entry in entries.values())
-    return not owner.machine or time.time() - changed > _SILENCE
+    return is_writer_gone(owner, entries)
 
 
 def _noted(storage: Storage, place: NotePlace, key: SigningKey | None) -> Note | None:
@@ -287,27 +240,4 @@ def _noted(storage: Storage, place: NotePlace, key: SigningKey | None) -> Note |
         if key is not None and not place.is_signed(cast("dict[str, Any]", values) if isinstance(values, dict) else {}, key):
             raise Refused(f"{uri} is not signed by the signing_key of the policy")
 
-    return _read(storage, uri, Note, check)
-
-
-def _read(storage: Storage, uri: str, kind: type[_Kind], check: Callable[[object], None] = lambda _: None) -> _Kind | None:
-    """Reads a note; one that was being written when its writer died is none."""
-    try:
-        values = parsed(storage.read(uri, most=_MOST_NOTE), most=_MOST_NOTE, values=4_000_000)
-        check(values)
-        return kind.model_validate(values)
-    except (ValueError, FileNotFoundError) as error:
-        _LOG.debug("the note %s is passed over: %s", uri, error)
-        return None
-
-
-def _numbers(names: Mapping[str, FileStatus], prefix: str) -> list[int]:
-    numbers = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
-    return sorted(int(number) for number in numbers if number.isascii() and number.isdigit())
-
-
-def _ls(storage: Storage, directory: str) -> Iterator[FileStatus]:
-    try:
-        yield from storage.ls(directory)
-    except FileNotFoundError:
-        return  # absent: none yet
+    return read_note(storage, uri, Note, check)

@@ -24,8 +24,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format import encoding
-from hive_replication.dump.format.ack import ACK, Ack, is_of_hive, read_ack
+from hive_replication.dump.format.ack import ACK, Ack, read_ack
 from hive_replication.dump.format.checkpoints import Checkpoint
+from hive_replication.dump.format.claims import is_left_over, note_attempt, policy_of
+from hive_replication.dump.format.closed_directories import chosen
 from hive_replication.dump.format.digests import DumpFiles, digest_of
 from hive_replication.dump.format.interface import DumpReader, DumpWriter, VerifiedReader
 from hive_replication.dump.format.record_types import (
@@ -37,7 +39,7 @@ from hive_replication.dump.format.record_types import (
     Scope,
     TableRecord,
 )
-from hive_replication.dump.format.resume import WriterClaim, chosen, interrupted, left_over
+from hive_replication.dump.format.resume import WriterClaim, interrupted
 from hive_replication.dump.format.tree_reader import METADATA, REMOVED, Tree, TreeReader
 from hive_replication.dump.format.writer_base import WriterBase
 from hive_replication.errors import BadRequest
@@ -67,11 +69,13 @@ class TreeStore:
         self.root = root.rstrip("/")
         self._key = key
 
-    def create(self, scope: Scope, request: str | None = None) -> DumpWriter:
+    def create(self, scope: Scope, request: str | None = None, *, resumable: bool = True) -> DumpWriter:
         """Begins a dump directory, or goes on with an interrupted one; see :class:`~.interface.DumpStore`."""
         parent = f"{self.root}/{scope.database}"
         directory = f"{parent}/{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
-        if request is None:
+        if request is None or not resumable:
+            if request is not None:
+                note_attempt(self.storage, directory, request)
             return self._writer(directory, scope, None)
         claim = interrupted(self.storage, parent, request, ACK, self._key)
         if claim is not None:
@@ -108,12 +112,17 @@ class TreeStore:
         return chosen(found, lambda directory: self.storage.exists(f"{directory}/{ACK}"))
 
     def unfinished(self, database: str, before: float) -> list[str]:
-        """Directories of dumps without an ack file that nobody has written to since ``before`` (seconds since the epoch).
+        """Directories of dumps that were left without an ack file; see :class:`~.interface.DumpStore`."""
+        found = (one.uri for one in self.storage.ls(f"{self.root}/{database}") if one.is_dir and one.modified < before)
+        return chosen(found, lambda directory: self.is_unfinished(directory, before))
 
-        Not those of Hive's own dumps: they are not ours to remove.
-        """
-        found = left_over(self.storage, f"{self.root}/{database}", ACK, before)
-        return chosen(found, lambda directory: not is_of_hive(self.storage, directory))
+    def is_unfinished(self, directory: str, before: float) -> bool:
+        """Whether a directory is that of a dump left without an ack file; see :class:`~.interface.DumpStore`."""
+        return is_left_over(self.storage, directory, ACK, before)
+
+    def policy_of(self, directory: str) -> str:
+        """Name of the policy that a dump was begun for; see :class:`~.interface.DumpStore`."""
+        return policy_of(self.storage, directory)
 
     def remove(self, directory: str) -> int:
         """Removes a dump, its ack file first; bytes freed."""

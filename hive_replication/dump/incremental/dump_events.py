@@ -108,7 +108,7 @@ def dump_events(
         before = made_with.scope if made_with else ""
         header = replace(header, taken=policy.scope(scope.database).text, before=before, joined=joined.dumped(end))
     header = replace(header, read=policy.source.paths, filters=outside.filters, skipped=outside.left_out())
-    return writer.finish(header)
+    return writer.finish(header.made_for(policy))
 
 
 def _decoded(

@@ -18,9 +18,9 @@ from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.layout.directories import Layout, is_staging, is_temporary, is_token, token_time
 from hive_replication.load.layout.live_locations import Locations, databases_within, live_locations
 from hive_replication.load.records import RecordStore
-from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
+from hive_replication.load.retention.old_dumps import OldDumps
 from hive_replication.load.retention.own_databases import require_own, source_identity, source_names
 from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
 from hive_replication.logs import about
@@ -252,32 +252,12 @@ class _Sweeper:
             return None
 
     def _dumps(self, store: DumpStore) -> Iterator[Removal]:
-        """Dumps that are loaded, or of ours that is gone, and unfinished dumps of long ago; none of a planned window."""
-        names = source_names(self._target, self._database, self._state)
-        found = [one for name in names for one in store.dumps(name)]
-        in_use = InUse(Locations(()), self._state, self._planned_dumps() if found else frozenset())
-        ours = "" if self._database in self._target.policy.databases.values() else source_identity(self._target) or "not known"
-        for directory in found:
-            try:
-                header = store.header(directory, signed=False)  # the key may be a new one
-            except (BadRequest, Refused, Denied) as error:  # it is nobody's reason to keep the others
-                _LOG.warning("a dump is kept, since nobody can tell what it is of: %s", error, extra=about(self._database))
-                continue
-            source, end, may_be_gone = f"{header.source}/{header.scope.database}", header.to_evid, ours in ("", header.source)
-
-            def is_due(
-                in_use: InUse, directory: str = directory, source: str = source, end: int = end, gone: bool = may_be_gone
-            ) -> bool:
-                state = in_use.state
-                loaded = source == state.source and covers(state.last_id, end)
-                return (
-                    (loaded or (gone and not state.source)) and state.checkpoint != directory and in_use.is_unplanned(directory)
-                )
-
-            if header.created < self._expiry and is_due(in_use):
-                yield Removal(Swept("dump", directory, "", 0), is_due, lambda directory=directory: store.remove(directory))
-        for directory in (one for name in names for one in store.unfinished(name, self._expiry)):
-            yield Removal(Swept("dump", directory, "", 0), lambda _: True, lambda directory=directory: store.remove(directory))
+        """The policy's dumps that are loaded, or of ours that is gone, and what interrupted dumps left long ago."""
+        names = tuple(source_names(self._target, self._database, self._state))
+        ours = self._database in self._target.policy.databases.values()
+        gone_from = "" if ours else source_identity(self._target) or "not known"
+        old = OldDumps(self._target.policy, self._database, names, store, self._expiry, gone_from)
+        return old.removals(self._state, self._planned_dumps)
 
     def _reports(self, store: DumpStore) -> Iterator[Removal]:
         """Reports of loads, and records, that are kept no longer."""

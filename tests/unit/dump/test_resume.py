@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from hive_replication.dump.format.checkpoints import Checkpoint, Written
-from hive_replication.dump.format.resume import WriterClaim, interrupted, left_over
+from hive_replication.dump.format.claims import is_left_over, policy_of
+from hive_replication.dump.format.closed_directories import chosen
+from hive_replication.dump.format.resume import WriterClaim, interrupted
 from hive_replication.errors import ReplicationError
 from hive_replication.policy import Root
 from hive_replication.process import machine
@@ -17,6 +19,7 @@ from hive_replication.storage import AlreadyExists, Storage
 from tests.faults import closed_directory
 
 ACK = "_finished_dump"
+REQUEST = '["uuid", {}, null, {"name": "sales"}]\n[]'
 AT_5 = Checkpoint(5, "hash of 5", {"orders": (3, 4)})
 
 
@@ -27,7 +30,7 @@ class Dumps:
         self.uri = path.as_uri()
         self.storage = Storage((Root(uri=self.uri),))
 
-    def claim(self, name: str = "1", request: str = "request") -> WriterClaim:
+    def claim(self, name: str = "1", request: str = REQUEST) -> WriterClaim:
         """A claim that has written a table and two events."""
         claim = WriterClaim(self.storage, f"{self.uri}/{name}", request)
         claim.written.tables |= {"orders": 2, "unread": 1}
@@ -40,7 +43,11 @@ class Dumps:
         claim.save(AT_5)
         assert claim.release()
 
-    def found(self, request: str = "request") -> WriterClaim | None:
+    def left(self, before: float) -> list[str]:
+        directories = [entry.uri for entry in self.storage.ls(self.uri)]
+        return chosen(directories, lambda one: is_left_over(self.storage, one, ACK, before))
+
+    def found(self, request: str = REQUEST) -> WriterClaim | None:
         return interrupted(self.storage, self.uri, request, ACK)
 
 
@@ -109,7 +116,7 @@ def test_a_dump_whose_objects_change_again_is_not_resumed(dumps: Dumps) -> None:
 def test_a_dump_is_not_taken_from_a_living_writer(dumps: Dumps, owner: tuple[str, int], resumed: bool) -> None:
     """A writer on another machine counts as gone only after a time without changes."""
     dumps.released()
-    text = json.dumps({"request": "request", "machine": owner[0], "pid": owner[1]})
+    text = json.dumps({"request": REQUEST, "machine": owner[0], "pid": owner[1]})
     dumps.storage.write(f"{dumps.uri}/1/_attempt_1", text.encode())
     assert (dumps.found() is not None) is resumed
 
@@ -128,7 +135,7 @@ def test_a_directory_that_is_somebody_elses_stops_no_dump(dumps: Dumps, caplog: 
         dumps.released(name)
     with closed_directory(f"{dumps.uri}/3"):
         found = dumps.found()
-        assert left_over(dumps.storage, dumps.uri, ACK, 2.0**33) == [f"{dumps.uri}/1", f"{dumps.uri}/2"]
+        assert dumps.left(2.0**33) == [f"{dumps.uri}/1"]  # the other one is gone on with
     assert found is not None
     assert found.directory == f"{dumps.uri}/2"
     assert caplog.messages[0].startswith(f"the dump {dumps.uri}/3 is passed over: ")
@@ -158,5 +165,23 @@ def test_dumps_left_over_are_incomplete_and_old(dumps: Dumps) -> None:
     dumps.released("2")
     dumps.storage.write(f"{dumps.uri}/2/{ACK}", b"{}")
     future = 2.0**33
-    assert left_over(dumps.storage, dumps.uri, ACK, future) == [f"{dumps.uri}/1"]
-    assert left_over(dumps.storage, dumps.uri, ACK, 1.0) == []
+    assert dumps.left(future) == [f"{dumps.uri}/1"]
+    assert dumps.left(1.0) == []
+
+
+def test_a_dump_that_its_writer_still_writes_is_not_left_over(dumps: Dumps) -> None:
+    claim = dumps.claim()
+    claim.save(AT_5)
+    assert dumps.left(2.0**33) == []
+    claim.release()
+    assert dumps.left(2.0**33) == [claim.directory]
+
+
+def test_what_tells_no_policy_is_not_left_over_unless_retention_began_to_remove_it(dumps: Dumps) -> None:
+    dumps.released("1")
+    dumps.claim("2", "request").release()
+    for name in ("3", "4"):
+        dumps.storage.write(f"{dumps.uri}/{name}/{'_removed' if name == '4' else 'data'}", b"")
+    dumps.storage.write(f"{dumps.uri}/1/_attempt_2", b"")  # its writer died while it wrote this
+    assert dumps.left(2.0**33) == [f"{dumps.uri}/1", f"{dumps.uri}/4"]
+    assert [policy_of(dumps.storage, f"{dumps.uri}/{name}") for name in (1, 2, 3, 4)] == ["sales", "", "", ""]

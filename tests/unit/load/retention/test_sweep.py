@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
+from hive_replication.process import machine
 from hive_replication.signing import SigningKey
 from hive_replication.storage import Denied, FileStatus, Storage, paths
 from tests.bucket import bucket_storage
@@ -103,6 +105,26 @@ def on_objects(target: Target, monkeypatch: pytest.MonkeyPatch) -> Target:
     return replace(target, metastore=bucket, storage=bucket_storage(monkeypatch))
 
 
+def dump_header(to_evid: int = 9, *, database: str = "sales", source: str = "uuid", begin: int = 1, **more: Any) -> DumpHeader:
+    """Of a dump of events that was made for the policy of these tests."""
+    header = DumpHeader(
+        "incremental", Scope(database), source, Database(name=database), begin, to_evid, 0, "", time.time(), policy="default"
+    )
+    return replace(header, **{"target": "thrift://127.0.0.1:1", **more})
+
+
+def request_of(policy: str = "default") -> str:
+    """What the writers of a dump note, in their first line."""
+    return json.dumps(["uuid", {}, None, {"name": policy}])
+
+
+def interrupted(store: TreeStore, directory: str, policy: str = "default", **more: Any) -> str:
+    """What an interrupted dump for a policy leaves in a directory: its writer released it."""
+    note = {"request": request_of(policy), "machine": "", "pid": 0} | more
+    store.storage.write(f"{directory}/_attempt_1", json.dumps(note).encode())
+    return directory
+
+
 def metastore(target: Target) -> Metastore:
     return target.metastore  # type: ignore[return-value]
 
@@ -160,9 +182,7 @@ def test_a_dropped_database_that_left_the_policy_is_swept_too(target: Target, mo
     source: Any = SimpleNamespace(uuid=lambda: "uuid")
     left = target.policy.model_copy(update={"databases": {"hr": "hr"}, "keep_reports_days": 1})
     elsewhere = replace(target, policy=left, source_metastore=source)
-    headers = [
-        DumpHeader("incremental", Scope("sales"), one, Database(name="sales"), 9, 9, 0, "", time.time()) for one in ("uuid", "x")
-    ]
+    headers = [dump_header(begin=9, source=one) for one in ("uuid", "x")]
     ours, theirs = (store.create(Scope("sales")).finish(one).directory for one in headers)
     written(target, "orders/f")
     metastore(target).found = None
@@ -193,7 +213,7 @@ def test_dumps_of_a_database_that_left_the_policy_lie_under_its_name_at_the_sour
     left = replace(target, policy=target.policy.model_copy(update={"databases": policy}), source_metastore=source)
     dumps: list[str] = []
     for name in ("shop", "sales"):
-        header = DumpHeader("incremental", Scope(name), "uuid", Database(name=name), 1, 9, 0, "", time.time())
+        header = dump_header(database=name)
         dumps.append(store.create(Scope(name)).finish(header).directory)
     state = ReplicaState("uuid/shop", 9, policy="default").parameters()
     metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state) if exists else None
@@ -387,7 +407,7 @@ def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypat
     store = TreeStore(Storage((Root(uri=root),)), root)
     directories: list[str] = []
     for _ in range(3):
-        header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 1, 9, 0, "", time.time())
+        header = dump_header()
         directories.append(store.create(Scope("sales")).finish(header).directory)
     target.storage.write(f"{directories[0]}/_dumpmetadata", b"{}")
     target.storage.write(f"{directories[1]}/_finished_dump", b"[1]")
@@ -398,7 +418,7 @@ def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypat
 
 @pytest.mark.parametrize(
     ("closed", "complete"),
-    [("", True), ("", False), ("/_finished_dump", True), ("/_dumpmetadata", False)],
+    [("", True), ("", False), ("/_finished_dump", True), ("/_attempt_1", False)],
     ids=["a dump", "an unfinished one", "its files", "an unfinished one's files"],
 )
 def test_a_dump_that_may_not_be_read_keeps_nothing_else(
@@ -409,10 +429,11 @@ def test_a_dump_that_may_not_be_read_keeps_nothing_else(
     state = ReplicaState("uuid/sales", 9).parameters()
     metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
     store = TreeStore(Storage((Root(uri=root),)), root)
-    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 1, 9, 0, "", time.time())
+    header = dump_header()
     theirs, ours = (store.create(Scope("sales")).finish(header).directory for _ in range(2))
     if not complete:
         for one in (theirs, ours):
+            interrupted(store, one)
             store.storage.delete(f"{one}/_finished_dump")
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     with closed_directory(f"{theirs}{closed}"):
@@ -429,7 +450,7 @@ def test_dumps_from_before_the_key_of_the_policy_are_deleted(
     state = ReplicaState("uuid/sales", 9).parameters()
     metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
     storage = Storage((Root(uri=root),))
-    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 1, 9, 0, "", time.time())
+    header = dump_header()
     old = TreeStore(storage, root, earlier).create(Scope("sales")).finish(header).directory
     store = TreeStore(storage, root, SigningKey(b"a key of the policy"))
     new = store.create(Scope("sales")).finish(header).directory
@@ -465,10 +486,111 @@ def test_a_dump_of_hive_is_told_from_a_broken_one_and_kept(
         target.storage.write(f"{root}/sales/5f9c/{name}", data)
     with pytest.raises(BadRequest, match=r"^\S+/sales/5f9c is a dump of Hive's own REPL DUMP, which cannot be loaded here"):
         store.open(f"{root}/sales/5f9c")
-    target.storage.write(f"{root}/sales/begun/_dumpmetadata", b"{}")
+    target.storage.write(f"{interrupted(store, f'{root}/sales/begun')}/_dumpmetadata", b"{}")
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     assert [one.path for one in sweep(target, "sales", store) if one.what == "dump"] == [f"{root}/sales/begun"]
     assert target.storage.exists(f"{root}/sales/5f9c")
+
+
+@pytest.mark.parametrize("of", [{"policy": "second"}, {"target": "thrift://other:1"}], ids=["its name", "its target"])
+@pytest.mark.parametrize("there", [True, False], ids=["loaded", "gone"])
+def test_dumps_of_another_policy_with_the_same_dump_root_are_kept(
+    target: Target, monkeypatch: pytest.MonkeyPatch, of: dict[str, str], there: bool
+) -> None:
+    """Both replicate one database: the retention of one deleted what the target of the other had not loaded yet."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state) if there else None
+    theirs, ours = (store.create(Scope("sales")).finish(header).directory for header in (dump_header(**of), dump_header()))
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert [one.path for one in sweep(target, "sales", store)] == [ours]
+    assert store.dumps("sales") == [theirs]
+
+
+def test_an_address_that_is_added_to_a_metastore_makes_no_other_policy(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    targets = ("thrift://other:1, thrift://127.0.0.1:1", "no address", "")
+    dumps = [store.create(Scope("sales")).finish(dump_header(target=one)).directory for one in targets]
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert [one.path for one in sweep(target, "sales", store)] == dumps[:1]
+
+
+def test_dumps_of_earlier_versions_are_of_the_policy_that_their_writers_noted(
+    target: Target, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    requests = (request_of(), request_of("second"), None, '["uuid", 1]', "[" * 10)
+    earlier = [replace(dump_header(), policy="", target="") for _ in requests]
+    ours, *others = (
+        store.create(Scope("sales"), request, resumable=False).finish(header).directory
+        for request, header in zip(requests, earlier, strict=True)
+    )
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert [one.path for one in sweep(target, "sales", store)] == [ours]
+    assert store.dumps("sales") == sorted(others)
+    assert "3 old dumps are kept, since they do not tell for which policy they were made" in caplog.text
+
+
+def test_only_what_an_interrupted_dump_of_the_policy_left_is_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another policy's was deleted, and whatever else lay beside the dumps, also where somebody wrote deep in it."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    ours = interrupted(store, f"{root}/sales/ours")
+    begun = f"{root}/sales/removed in part"
+    store.storage.write(f"{begun}/_removed", b"")
+    interrupted(store, f"{root}/sales/theirs", "second")
+    interrupted(store, f"{root}/sales/under way", machine=machine(), pid=os.getpid())
+    store.storage.write(f"{root}/sales/orders/part-0.parquet", b"somebody's table")
+    store.create(Scope("sales"))
+    kept = {one.uri for one in store.storage.ls(f"{root}/sales")} - {ours, begun}
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert sorted(one.path for one in sweep(target, "sales", store)) == sorted([ours, begun])
+    assert {one.uri for one in store.storage.ls(f"{root}/sales")} == kept
+
+
+def test_an_interrupted_dump_that_somebody_goes_on_with_meanwhile_is_kept(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    ours = interrupted(store, f"{root}/sales/ours")
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    note = {"request": request_of(), "machine": machine(), "pid": os.getpid()}
+    entered = Lock.__enter__
+
+    def enter(lock: Lock) -> Lock:
+        store.storage.write(f"{ours}/_attempt_2", json.dumps(note).encode())
+        return entered(lock)
+
+    monkeypatch.setattr(Lock, "__enter__", enter)
+    assert sweep(target, "sales", store) == []
+    assert store.storage.exists(ours)
+
+
+def test_the_dump_of_a_table_is_kept_with_that_of_the_planned_window_that_takes_it_in(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without events since, its ids are those at which the replica stands already."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    table = store.create(Scope("sales", "orders")).finish(replace(dump_header(begin=9), scope=Scope("sales", "orders"))).directory
+    window = store.create(Scope("sales")).finish(dump_header(begin=9, joined={"orders": table})).directory
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert sweep(target, "sales", store, planned=lambda: [window]) == []
+    assert sorted(one.path for one in sweep(target, "sales", store)) == sorted([table, window])
 
 
 @pytest.mark.parametrize("begun_again", [False, True], ids=["gone", "begun again meanwhile"])
@@ -478,9 +600,9 @@ def test_dumps_of_a_dropped_database_are_kept_for_the_retention_time(
     """They stayed for good, unfinished ones as well."""
     root = target.policy.dump_root
     store = TreeStore(Storage((Root(uri=root),)), root)
-    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 1, 9, 0, "", time.time())
+    header = dump_header()
     dump = store.create(Scope("sales")).finish(header).directory
-    store.create(Scope("sales"))
+    interrupted(store, f"{root}/sales/begun")
     metastore(target).found = None
     with pytest.raises(BadRequest, match="the target has no database"):
         sweep(target, "sales", store)
@@ -504,7 +626,7 @@ def test_the_dump_of_a_window_that_waits_for_approval_is_kept(
     """It was deleted, so that the load failed once it was approved, for ever."""
     root = target.policy.dump_root
     store = TreeStore(Storage((Root(uri=root),)), root)
-    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 9, 9, 0, "", time.time())
+    header = dump_header(begin=9)
     dumps = [store.create(Scope("sales")).finish(header).directory for _ in range(2)]
     state = ReplicaState("uuid/sales", 9).parameters()
     metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state) if there else None
@@ -525,7 +647,7 @@ def test_plans_are_read_once_for_all_dumps_and_one_that_is_denied_keeps_only_dum
     """All plans were read once for each dump, with the lock held, too; a plan of another policy ended the sweep."""
     root, reads = target.policy.dump_root, list[bool]()
     store = TreeStore(Storage((Root(uri=root),)), root)
-    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 9, 9, 0, "", time.time())
+    header = dump_header(begin=9)
     dumps = [store.create(Scope("sales")).finish(header).directory for _ in range(100)]
     state = ReplicaState("uuid/sales", 9).parameters()
     metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
