@@ -15,7 +15,7 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.copy_rate import remember
 from hive_replication.load.dump_prefix import prefix_of, require_not_passed
-from hive_replication.load.journal.journal import Repairs
+from hive_replication.load.journal.journal_writer import Repairs
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.load_boundary import LoadBoundary, load_boundary
 from hive_replication.load.loaded_privileges import with_privileges

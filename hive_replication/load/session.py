@@ -15,7 +15,7 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
 from hive_replication.load.apply.executor import Executor, Replan
 from hive_replication.load.apply.running_sums import Tally
-from hive_replication.load.journal.journal import JournalWriter, Repairs
+from hive_replication.load.journal.journal_writer import JournalWriter, Repairs
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.left_open import end_given_up

@@ -28,7 +28,7 @@ from hive_replication.load.apply.lane_recorder import lane_records
 from hive_replication.load.apply.lane_run import LaneRun, MissingFiles, where_they_are
 from hive_replication.load.apply.placement import LanePlacement, Placer
 from hive_replication.load.apply.running_sums import Tally
-from hive_replication.load.journal.journal import JournalWriter
+from hive_replication.load.journal.journal_writer import JournalWriter
 from hive_replication.load.plan.call_groups import at_once, groups
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.target_boundary import TargetBoundary

@@ -12,20 +12,18 @@ leaves a ``.part`` without lanes: it tells where the table stood.
 
 from __future__ import annotations
 
-import itertools
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
-from threading import Lock
+from itertools import chain, groupby
 from typing import Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
 from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
-from hive_replication.load.journal.lane_record import MOST, PART, LaneRecord, record_of, record_texts
+from hive_replication.load.journal.journal_writer import KEPT, REPAIR, RESTORED, JournalWriter, Repairs
+from hive_replication.load.journal.lane_record import MOST, PART, LaneRecord, record_of
 from hive_replication.load.layout.directories import Layout, new_token, token_time
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -36,17 +34,10 @@ from hive_replication.storage import Storage, paths
 _NAME = re.compile(r"(\d+)-(\d+)-(\d{13}[0-9a-f]{8})(?:\.(done|part|undone|former))?")
 _PARAMETERS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
 _PLACES = TypeAdapter(list[str], config=ConfigDict(strict=True))
-#: The file with the directories that an undo of a load may need, which its lanes say, too; written after all of them.
-_KEPT = "kept"
-#: The file that says that a load made a restored target good: before it is none to undo to.
-_RESTORED = "restored"
-#: The file that says that a load repaired what it changed: what was there before may be damaged. Its text is a :data:`Repairs`.
-_REPAIR = "repair"
 _LANE = re.compile(r"\d+\.(json|undone)")
 
-#: What a load repairs: nothing, what no event tells (of tables that had all events by then), or also what events would bring.
-Repairs = Literal["", "level", "behind"]
 Status = Literal["open", "done", "part", "undone", "former"]
+_STATUSES: tuple[Status, ...] = ("open", "part", "done", "undone", "former")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +60,7 @@ class Entry:
     """The journal directory of one load; ``token`` sorts loads by their start.
 
     ``time`` is that of the last write, on object stores that of the start: they do not know when a directory was changed.
+    ``rest`` are other directories of the load: an object store, which copies and deletes, was killed while it renamed one.
     """
 
     directory: str
@@ -77,6 +69,7 @@ class Entry:
     token: str
     status: Status
     time: float
+    rest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,7 +103,7 @@ class Journal:
                 start, end, token, suffix = match.groups()
                 written = max(status.modified, token_time(token))
                 found.append(Entry(status.uri, int(start), int(end), token, suffix or "open", written))  # type: ignore[arg-type]
-        return sorted(found, key=lambda entry: entry.token)
+        return [_one(list(same)) for _, same in groupby(sorted(found, key=_order), key=lambda entry: entry.token)]
 
     def lanes(self, entry: Entry) -> list[LaneFile]:
         """The lanes of a load in the order in which they were written."""
@@ -133,17 +126,26 @@ class Journal:
         ]
 
     def _read(self, entry: Entry) -> Iterator[LaneFile]:
-        found = [status.uri for status in self._storage.ls(entry.directory)]
-        lanes = [uri for uri in found if _LANE.fullmatch(paths.name(uri))]
-        return map(self._lane, sorted(lanes, key=lambda uri: int(paths.name(uri).partition(".")[0])))
+        lanes: dict[int, str] = {}
+        for uri in self._files(entry).values():
+            if _LANE.fullmatch(paths.name(uri)):
+                number, _, ending = paths.name(uri).partition(".")
+                if int(number) not in lanes or ending == "undone":  # both are there where an object store was killed in between
+                    lanes[int(number)] = uri
+        return map(self._lane, (uri for _, uri in sorted(lanes.items())))
+
+    def _files(self, entry: Entry) -> dict[str, str]:
+        """The files of a load by their names, wherever they are."""
+        found = (status.uri for directory in (*entry.rest, entry.directory) for status in self._storage.ls(directory))
+        return {paths.name(uri): uri for uri in found}
 
     def _lane(self, uri: str) -> LaneFile:
         return LaneFile(uri, record_of(self._storage.read(uri, most=MOST)), uri.endswith(".undone"))
 
     def state(self, entry: Entry) -> ReplicaState | None:
         """The state of the database after a load; None if the load did not finish."""
-        uri = f"{entry.directory}/state"
-        if not self._storage.exists(uri):
+        uri = self._file(entry, "state")
+        if not uri:
             return None
         try:
             found = _PARAMETERS.validate_python(parsed(self._storage.read(uri, most=MOST), most=MOST))
@@ -153,16 +155,20 @@ class Journal:
 
     def database(self, entry: Entry) -> Database | None:
         """The database's image before a load; None if the load did not change its properties."""
-        uri = f"{entry.directory}/database"
+        uri = self._file(entry, "database")
         try:
-            return tjson.loads(Database, self._storage.read(uri, most=MOST).decode()) if self._storage.exists(uri) else None
+            return tjson.loads(Database, self._storage.read(uri, most=MOST).decode()) if uri else None
         except (ValueError, OverflowError) as error:
             raise _unreadable(uri, error) from error
+
+    def _file(self, entry: Entry, name: str) -> str:
+        """A file of a load; "" where it has none."""
+        return next((uri for one in (entry.directory, *entry.rest) if self._storage.exists(uri := f"{one}/{name}")), "")
 
     def mark_finished(self, entries: Iterable[Entry], state: ReplicaState) -> list[Entry]:
         """Marks loads as done that were killed after they had written the database's state."""
         marked: list[Entry] = []
-        for entry in entries:
+        for entry in map(self._whole, entries):
             written = self.state(entry) if entry.status == "open" else None
             if written is not None and written.parameters() == state.parameters():
                 marked.append(self.mark(entry, "done" if entry.to_evid == written.applied else "part"))
@@ -172,11 +178,26 @@ class Journal:
 
     def mark(self, entry: Entry, status: Status) -> Entry:
         """Changes the suffix of a load's directory."""
+        entry = self._whole(entry)
         if entry.status == status:
             return entry
         directory = f"{self._root}/{entry.from_evid}-{entry.to_evid}-{entry.token}{'' if status == 'open' else f'.{status}'}"
         self._storage.rename(entry.directory, directory)
         return replace(entry, directory=directory, status=status)
+
+    def _whole(self, entry: Entry) -> Entry:
+        """Ends a rename that was killed: each file of the other directories is moved, or deleted where it was copied."""
+        for directory in entry.rest:
+            for file in self._storage.files(directory, hidden=True):
+                place = f"{entry.directory}{file.uri[len(directory) :]}"
+                if not self._storage.exists(place):
+                    self._storage.rename(file.uri, place)
+                elif self._storage.read(place, most=MOST) == self._storage.read(file.uri, most=MOST):
+                    self._storage.delete(file.uri)
+                else:
+                    raise ReplicationError(f"{file.uri} and {place} differ: delete the one that was not copied whole")
+            self._storage.delete(directory, recursive=True)
+        return replace(entry, rest=())
 
     def end(self) -> None:
         """Leaves no load to undo to: what became of the database after them is in no journal."""
@@ -191,15 +212,15 @@ class Journal:
         return {entry.token: repairs for entry, repairs in found if repairs}
 
     def _repairs(self, entry: Entry) -> Repairs:
-        uri = f"{entry.directory}/{_REPAIR}"
-        if not self._storage.exists(uri):
+        uri = self._file(entry, REPAIR)
+        if not uri:
             return ""
         return "level" if self._storage.read(uri, most=PART) == b"level" else "behind"
 
     def newest_that_makes_good(self, entries: Iterable[Entry]) -> str:
         """Token of the last load that made good, or began to, that the target's metastore was restored; "" where none did."""
         entries = list(entries)
-        found = self._storage.threads.map(lambda entry: self._storage.exists(f"{entry.directory}/{_RESTORED}"), entries)
+        found = self._storage.threads.map(lambda entry: self._file(entry, RESTORED), entries)
         return max((entry.token for entry, good in zip(entries, found, strict=True) if good), default="")
 
     def mark_undone(self, lane: LaneFile) -> None:
@@ -216,9 +237,8 @@ class Journal:
         return Locations(chain(own, *self._kept.values()))
 
     def _kept_of(self, entry: Entry) -> list[str]:
-        names = {paths.name(status.uri) for status in self._storage.ls(entry.directory)}
-        if _KEPT in names and not any(name.endswith(".undone") for name in names):
-            uri = f"{entry.directory}/{_KEPT}"
+        files = self._files(entry)
+        if (uri := files.get(KEPT)) and not any(name.endswith(".undone") for name in files):
             try:
                 return _PLACES.validate_python(parsed(self._storage.read(uri, most=PART), most=PART))
             except ValueError as error:
@@ -232,70 +252,17 @@ class Journal:
         return self._own
 
 
-class JournalWriter:
-    """Writes the journal of a running load.
+def _order(entry: Entry) -> tuple[str, int]:
+    return entry.token, _STATUSES.index(entry.status)
 
-    Attributes:
-        token: names the load's journal; sorts after those of earlier loads.
+
+def _one(same: list[Entry]) -> Entry:
+    """The entry of the directories of one load, in the order of what becomes of loads.
+
+    Between none and ``.done``, which an undo takes away before it begins, the load is done and nothing of it undone.
     """
-
-    def __init__(self, storage: Storage, root: str, from_evid: int, to_evid: int, token: str, *, repairs: Repairs) -> None:
-        self._storage, self._root, self._from, self._to, self.token = storage, root, from_evid, to_evid, token
-        self._unsaid = repairs
-        self._numbers = itertools.count()
-        self._kept: set[str] = set()
-        self._lock = Lock()
-
-    @property
-    def directory(self) -> str:
-        """Where it is written, until it is marked as done."""
-        return f"{self._root}/{self._from}-{self._to}-{self.token}"
-
-    def lane(self, record: LaneRecord) -> None:
-        """Writes what a lane is about to change, much in several files. Threads may share the journal.
-
-        Raises:
-            TooLarge: it cannot be split into files that can be read again.
-        """
-        with self._lock:
-            if self._unsaid:  # before the first change
-                self._storage.write_once(f"{self.directory}/{_REPAIR}", self._unsaid.encode())
-                self._unsaid = ""
-            self._kept |= record.kept
-        for text in record_texts(record):
-            self._storage.write_once(f"{self.directory}/{next(self._numbers)}.json", text)
-
-    def kept(self) -> list[str]:
-        """Directories of its lanes so far that an undo may need."""
-        with self._lock:
-            return sorted(self._kept)
-
-    def database(self, image: Database) -> None:
-        """Writes the database's properties, the first time only."""
-        uri = f"{self.directory}/database"
-        if not self._storage.exists(uri):
-            self._storage.write_once(uri, tjson.dumps(image).encode())
-
-    def state(self, state: ReplicaState) -> None:
-        """Writes the state that the load is about to write into the metastore, and what later loads ask of its lanes."""
-        places = json.dumps(self.kept()).encode()
-        if self._storage.exists(self.directory) and len(places) < PART:
-            self._storage.write_once(f"{self.directory}/{_KEPT}", places)
-        self._storage.write_once(f"{self.directory}/state", json.dumps(state.parameters()).encode())
-
-    def makes_good(self) -> None:
-        """Writes that the load makes a restored target good, before it says so itself: see :func:`.restored.without_lost`."""
-        self._storage.write_once(f"{self.directory}/{_RESTORED}", b"")
-
-    def done(self, applied: int | None) -> None:
-        """Marks the load as done.
-
-        Args:
-            applied: applied id of the database now; None after a load of some of its tables.
-        """
-        if self._storage.exists(self.directory):
-            end, suffix = (self._to, "part") if applied is None else (applied, "done")
-            self._storage.rename(self.directory, f"{self._root}/{self._from}-{end}-{self.token}.{suffix}")
+    *rest, last = same
+    return replace(last, rest=tuple(one.directory for one in rest)) if rest else last
 
 
 def _unreadable(uri: str, error: Exception) -> ReplicationError:

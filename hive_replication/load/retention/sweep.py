@@ -119,7 +119,8 @@ class _Sweeper:
             *parts,
             *(entry for place, entry in left.items() if any(paths.is_under(one, place) for one in stuck)),
         ]
-        rest += [self._removals.deletion("journal", entry.directory) for entry in expired if entry not in kept]
+        over = [one for entry in expired if entry not in kept for one in (*entry.rest, entry.directory)]
+        rest += [self._removals.deletion("journal", directory) for directory in over]
         rest += self._unused("staging", self._staged(), live, needed)
         temporary = (*self._temporary(), *self._temporary_outside(live))
         rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in temporary]

@@ -12,7 +12,8 @@ import pytest
 
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
-from hive_replication.load.journal.journal import Entry, Journal, JournalWriter
+from hive_replication.load.journal.journal import Entry, Journal
+from hive_replication.load.journal.journal_writer import JournalWriter
 from hive_replication.load.journal.restored import forgotten, without_lost
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import Database

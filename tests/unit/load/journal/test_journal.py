@@ -1,19 +1,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hive_replication.errors import ReplicationError
 from hive_replication.load.journal import journal as journal_module
 from hive_replication.load.journal import lane_record
-from hive_replication.load.journal.journal import Journal, JournalWriter
+from hive_replication.load.journal.journal import Journal
+from hive_replication.load.journal.journal_writer import JournalWriter
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.retention.sweep import old_directories
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table, directory_of
 from hive_replication.policy import Root
 from hive_replication.storage import Storage, TooLarge
+from tests.bucket import bucket_storage
+
+
+class Killed(BaseException):
+    """The process dies."""
 
 
 def test_lanes_are_read_in_the_order_they_were_written(tmp_path: Path) -> None:
@@ -169,3 +176,60 @@ def test_what_undos_may_need_of_other_loads_is_read_from_their_lanes(tmp_path: P
     storage.rename(f"{third.directory}/0.undone", f"{third.directory}/0.json")
     with pytest.raises(ReplicationError, match="kept is unreadable"):
         Journal(storage, base).kept()
+
+
+@pytest.mark.parametrize("begins", ["done", "undone"], ids=["a load ends", "an undo ends"])
+@pytest.mark.parametrize("call", ["cp_file", "rm_file"])
+@pytest.mark.parametrize("after", range(5))
+def test_a_journal_that_an_object_store_had_renamed_in_part_is_whole(
+    monkeypatch: pytest.MonkeyPatch, begins: str, call: str, after: int
+) -> None:
+    """It was two loads, each with a part of the lanes, and loads and undos met a name that was taken, for ever."""
+    storage = bucket_storage(monkeypatch)
+    backend: Any = storage._backend("memory://bucket/", storage.roots[0])  # type: ignore[attr-defined]
+    journal = Journal(storage, "memory://bucket/db.db")
+    writer, state = journal.begin(1, 9), ReplicaState("uuid/db", 8)
+    for number in range(3):
+        writer.lane(LaneRecord((f"t{number}",), ()))
+    writer.state(state)
+    if begins == "undone":
+        writer.done(8)
+        (entry,) = journal.entries()
+        for lane in journal.lanes(journal.mark(entry, "open"))[1:]:
+            journal.mark_undone(lane)
+    whole = getattr(backend._files, call)
+    left = iter(range(after))
+
+    def killed(*args: str) -> None:
+        if next(left, None) is None:
+            raise Killed
+        whole(*args)
+
+    monkeypatch.setattr(backend, "_take_back", lambda *_: None)  # the process is no more
+    entries = journal.entries()
+    with monkeypatch.context() as patch:
+        patch.setattr(backend._files, call, killed)
+        with pytest.raises(Killed):
+            _ = writer.done(8) if begins == "done" else journal.mark(entries[0], "undone")
+    (entry,) = journal.entries()
+    at_last = begins if call == "rm_file" or after else "open"
+    assert entry.status == at_last
+    undone = [lane.undone for lane in journal.lanes(entry)]
+    assert undone == ([False, False, False] if begins == "done" else [False, True, True])
+    assert journal.state(entry) == state
+    (entry,) = journal.mark_finished([entry], state)
+    assert not entry.rest
+    assert len(storage.ls("memory://bucket/db.db/.repl/journal")) == 1
+    assert len(journal.lanes(entry)) == 3
+
+
+def test_a_lane_that_an_object_store_had_marked_in_part_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was read twice, and the undo that went on met a name that was taken, for ever."""
+    storage = bucket_storage(monkeypatch)
+    journal = Journal(storage, "memory://bucket/db.db")
+    writer = journal.begin(1, 9)
+    for number in range(2):
+        writer.lane(LaneRecord((f"t{number}",), ()))
+    storage.write(f"{writer.directory}/1.undone", storage.read(f"{writer.directory}/1.json"))
+    (entry,) = journal.entries()
+    assert [(lane.record.names, lane.undone) for lane in journal.lanes(entry)] == [(("t0",), False), (("t1",), True)]
