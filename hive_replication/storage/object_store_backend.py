@@ -15,17 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from itertools import zip_longest
-from typing import IO, Any, Protocol, cast
+from typing import Any, cast
 
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
 
 from hive_replication.policy.secrets import names_secret
-from hive_replication.storage.azure_copies import settled_copy
-from hive_replication.storage.client_errors import Answers, Busy, answered, written
+from hive_replication.storage.client_errors import Answers, answered, written
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
-from hive_replication.storage.repeats import once_served
+from hive_replication.storage.object_moves import FileSystem, ObjectMoves
 
 _LOG = logging.getLogger(__name__)
 # Where file systems tell when an object was written: local files and gcsfs, s3fs, adlfs, webdav.
@@ -43,19 +41,7 @@ _BLOCK = 8 << 20  # bytes; S3 takes parts of 5 MiB and more
 _MOST_PARTS = 9_000  # S3 takes 10,000, and a file may have grown
 
 
-class _FileSystem(Protocol):
-    """The part of fsspec's interface in use (fsspec has no types of its own)."""
-
-    def info(self, path: str) -> dict[str, Any]: ...
-    def ls(self, path: str, detail: bool = True) -> list[dict[str, Any]]: ...
-    def find(self, path: str, *, withdirs: bool = False, detail: bool = True) -> dict[str, dict[str, Any]]: ...
-    def open(self, path: str, mode: str, **options: int) -> IO[bytes]: ...
-    def makedirs(self, path: str, exist_ok: bool = False) -> None: ...
-    def cp_file(self, path1: str, path2: str) -> None: ...
-    def rm_file(self, path: str) -> None: ...
-
-
-class FsspecBackend:
+class FsspecBackend(ObjectMoves):
     """A store that fsspec knows.
 
     Args:
@@ -78,10 +64,11 @@ class FsspecBackend:
         typed = {name: _typed(name, value) for name, value in options.items()}
         if account and "connection_string" not in options:
             typed = {"account_name": account.partition(".")[0], **typed}
-        files = make(scheme, use_listings_cache=False, skip_instance_cache=True, **typed)
+        # Others write there too: what was listed once is never taken for what is there, whatever the policy's options say.
+        files = make(scheme, **{**typed, "use_listings_cache": False, "skip_instance_cache": True})
         # Of a bucket s3fs asks for one key, by a GET, whose refusals have names.
         self._ask = partial(files.info, self._prefix)
-        self._files = cast("_FileSystem", files if scheme == "file" else Answers(files, self._ask))
+        self._files = cast("FileSystem", files if scheme == "file" else Answers(files, self._ask))
 
     def status(self, path: str) -> FileStatus:
         """Status of a file or directory."""
@@ -140,14 +127,6 @@ class FsspecBackend:
             raise
         return size
 
-    def _remove(self, key: str) -> None:
-        try:
-            once_served(self._files.rm_file, key)
-        except FileNotFoundError:
-            _LOG.debug("nothing was written of %s", key)
-        except OSError as error:
-            _LOG.warning("what was written of %s could not be removed: %s", key, error)
-
     def write(self, path: str, data: bytes, *, overwrite: bool, **_hdfs_only: int | None) -> None:
         """Writes a small file; block size means nothing here."""
         self.create(path, [data], overwrite=overwrite, expected=len(data))
@@ -187,72 +166,6 @@ class FsspecBackend:
     def space(self, path: str) -> Space | None:  # noqa: ARG002
         """Unknown."""
         return None
-
-    def _rename(self, source: str, target: str) -> None:
-        # Object stores cannot rename: copy, then delete.
-        info = self._files.info(source)
-        is_dir = info["type"] == "directory"
-        found = self._files.find(source, detail=True) if is_dir else {source: info}
-        copies = {key: target + key[len(source) :] for key in found if not key.endswith("/")}  # s3fs finds none with the slash
-        begun: list[str] = []
-        try:
-            for key in copies:
-                begun.append(key)
-                self._copy(key, copies[key], found[key]["size"])
-        except BaseException:
-            for key in begun if is_dir else ():
-                self._take_back(key, copies[key])
-            raise
-        try:
-            for key in found:  # another process that moved it, and failed, takes its copies back where their sources are there
-                if is_dir and key in copies and self._is_gone(copies[key]):
-                    self._copy(key, copies[key], found[key]["size"])
-                once_served(self._files.rm_file, key)
-        except Busy as error:  # which would be repeated, and find its own copy in the way
-            raise ConnectionError(f"{source} is copied whole to {target}, and cannot be deleted: {error}") from error
-
-    def _copy(self, source: str, target: str, size: int) -> None:
-        """Copies an object and makes sure that it is whole: Azure may answer that a copy is pending, which can fail later."""
-        try:
-            once_served(lambda name: self._files.cp_file(source, name), target)
-            status = answered()(settled_copy)(self._files, target) if self._on_azure else "success"
-            if status == "success" and once_served(self._files.info, target)["size"] == size:
-                return
-            error = OSError(errno.EIO, f"the store did not copy it whole to {target} ({status})")
-        except OSError as met:
-            error = met
-        if not self._is_there(source, target, size):
-            raise error
-
-    def _is_there(self, source: str, target: str, size: int) -> bool:
-        """Whether a copy that failed is there all the same: its answer was lost, or another process made the same one.
-
-        That may count on it by now, so it is removed only where it is not whole.
-        """
-        try:
-            if self._files.info(target)["size"] == size:
-                return all(one == other for one, other in zip_longest(self._pieces(source), self._pieces(target)))
-        except OSError as error:
-            _LOG.debug("what is at %s cannot be told: %s", target, error)
-            return False
-        self._remove(target)
-        return False
-
-    def _is_gone(self, key: str) -> bool:
-        try:
-            once_served(self._files.info, key)
-        except FileNotFoundError:
-            return True
-        return False
-
-    def _take_back(self, source: str, target: str) -> None:
-        """Removes a copy, unless it is all that is left: another process may have moved the same directory."""
-        try:
-            once_served(self._files.info, source)
-        except OSError as error:
-            _LOG.warning("the copy %s stays, since %s is not found: %s", target, source, error)
-        else:
-            self._remove(target)
 
     def _delete_directory(self, key: str) -> None:
         for child in self._files.find(key, detail=True):

@@ -274,6 +274,57 @@ def test_a_move_of_a_directory_looks_at_each_copy_right_before_it_deletes_its_so
     assert {name: data for name, (data, _) in files.objects.items()} == {f"bucket/u/{name}": name.encode() for name in "abc"}
 
 
+@pytest.mark.parametrize("times", [1, 3, 100])
+def test_a_move_of_a_directory_takes_what_is_written_meanwhile(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """It went by the first listing, and what came later stayed behind, where nobody looks any more."""
+    storage = bucket_storage(monkeypatch)
+    files, late = objects(storage), iter(range(times))
+    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    remove = files.rm_file
+
+    def written(key: str) -> None:
+        remove(key)
+        for number in late:
+            files.objects[f"bucket/t/late{number}"] = b"late", 0.0
+            return
+
+    monkeypatch.setattr(files, "rm_file", written)
+    if times == 100:
+        with pytest.raises(ReplicationError, match="somebody writes to bucket/t while it is moved to bucket/u"):
+            storage.rename("memory://bucket/t", "memory://bucket/u")
+        assert len(files.objects) > 2
+        return
+    storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert sorted(files.objects) == sorted(f"bucket/u/{name}" for name in ("a", "b", *(f"late{one}" for one in range(times))))
+
+
+def test_a_move_of_a_directory_overwrites_no_copy_by_what_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    remove = files.rm_file
+
+    def written(key: str) -> None:
+        remove(key)
+        if key == "bucket/t/a":
+            files.objects[key] = b"again", 0.0
+
+    monkeypatch.setattr(files, "rm_file", written)
+    with pytest.raises(ReplicationError, match="bucket/t/a was written again while it was moved to bucket/u"):
+        storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert {name: data for name, (data, _) in files.objects.items()} == {
+        "bucket/t/a": b"again",
+        "bucket/u/a": b"a",
+        "bucket/u/b": b"b",
+    }
+
+
+def test_no_option_of_a_policy_makes_listings_come_from_a_cache() -> None:
+    backend = FsspecBackend("memory", "bucket", {"use_listings_cache": "true", "listings_expiry_time": "600"})
+    files: Any = backend._files
+    assert not files.dircache.use_listings_cache
+
+
 def copying(monkeypatch: pytest.MonkeyPatch, files: Any, before: Callable[[str, str], object]) -> None:
     """A bucket whose copies have no answer, whatever there was before."""
 
