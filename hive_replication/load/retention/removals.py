@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hive_replication.copy.proof import Crc32c
+from hive_replication.errors import ReplicationError
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.replica.state import ReplicaState
@@ -96,7 +97,11 @@ class Removals:
             mark: a file that says, while a part of it is where it was and a part is not, that this is so.
         """
         size = self._size(path)
-        step = None if self._storage.has_directories(path) else self._by_file(path, lambda uri: self._retire(uri, path, retired))
+        step = (
+            None
+            if self._storage.has_directories(path)
+            else self._by_file(path, lambda uri: self._retire(uri, path, retired), to=retired)
+        )
 
         def carry_out() -> int | None:
             if step:
@@ -157,20 +162,35 @@ class Removals:
             self._storage.delete(mark)
         return done
 
-    def _by_file(self, path: str, remove: Callable[[str], object], mark: str = "") -> Callable[[], bool]:
-        """Removes the next files of a directory with each call, some at a time; whether all are removed."""
+    def _by_file(self, path: str, remove: Callable[[str], object], mark: str = "", to: str = "") -> Callable[[], bool]:
+        """Removes the next files of a directory with each call, some at a time; whether all are removed.
+
+        A move (``to``) lists it a second time, since others write there: what is left then is told, and known to later sweeps.
+        """
         listed: list[deque[str]] = []
+
+        def files() -> deque[str]:
+            found = self._storage.files(path, hidden=True)
+            return deque(file.uri for file in found if file.uri != mark)
 
         def step() -> bool:
             if not listed:
-                files = self._storage.files(path, hidden=True)
-                listed.append(deque(file.uri for file in files if paths.is_usable(file.uri) and file.uri != mark))
-            (pending,) = listed
+                listed.append(files())
+            pending = listed[-1]
             batch = [pending.popleft() for _ in range(min(_BATCH, len(pending)))]
-            deque(self._storage.threads.unordered(remove, batch), maxlen=0)
-            if not pending and not self._storage.files(path, hidden=True):
+            deque(self._storage.threads.unordered(remove, filter(paths.is_usable, batch)), maxlen=0)
+            if pending:
+                return False
+            if not (left := files()):
                 self._storage.delete(path, recursive=True)  # objects that stand for directories
-            return not pending
+            elif to and len(listed) > 1:
+                raise ReplicationError(
+                    f"{left[0]} is not moved to {to}: if another file has its name there, compare and delete one"
+                )
+            elif to:
+                listed.append(left)
+                return False
+            return True
 
         return step
 

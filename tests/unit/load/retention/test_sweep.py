@@ -977,6 +977,27 @@ def test_what_a_sweep_that_was_killed_had_copied_is_moved_by_the_next(
     place = Layout(base).retired(left(on_objects, f"{base}/orders"), f"{base}/orders")
     storage.write(f"{place}/a", b"123" if same else b"321")
     past(monkeypatch, on_objects)
-    sweep(on_objects, "sales")
+    (moved,) = sweep(on_objects, "sales")
+    assert moved.problem.startswith("" if same else f"{base}/orders/a is not moved to {place}")
+    assert bool(moved.problem) != same
     assert [one.uri for one in storage.files(f"{base}/orders")] == ([] if same else [f"{base}/orders/a"])
     assert [storage.read(f"{place}/{name}") for name in "ab"] == [b"123" if same else b"321", b"456"]
+
+
+def test_what_is_written_into_old_data_while_it_is_moved_goes_along(on_objects: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stayed, and the sweep said that all was moved."""
+    base, storage = location(on_objects), on_objects.storage
+    storage.write(f"{base}/orders/a", b"123")
+    place = Layout(base).retired(left(on_objects, f"{base}/orders"), f"{base}/orders")
+    past(monkeypatch, on_objects)
+    files, remove = bucket(on_objects), bucket(on_objects).rm_file
+
+    def late(key: str) -> None:
+        remove(key)
+        if key.endswith("orders/a"):
+            storage.write(f"{base}/orders/b", b"456")
+
+    monkeypatch.setattr(files, "rm_file", late)
+    assert [one.problem for one in sweep(on_objects, "sales")] == [""]
+    assert [storage.read(f"{place}/{name}") for name in "ab"] == [b"123", b"456"]
+    assert not storage.exists(f"{base}/orders")
