@@ -29,7 +29,7 @@ from hive_replication.logs import about, reason
 from hive_replication.policy import Policy
 from hive_replication.policy.warehouse import pair_hash
 from hive_replication.signing import SigningKey, signing_key
-from hive_replication.storage import FileStatus, Storage, paths
+from hive_replication.storage import Denied, FileStatus, Storage, paths
 from hive_replication.units import when
 
 _LOG = logging.getLogger(__name__)
@@ -157,12 +157,26 @@ class Approvals:
         return None
 
     def dumps(self) -> Iterator[str]:
-        """Directories of the dumps that planned windows wait with, of all policies with this dump root: retention keeps them."""
+        """Directories of the dumps that planned windows wait with, of all policies with this dump root: retention keeps them.
+
+        Plans of another pair of metastores that this account may not read are passed over: its dumps are another policy's.
+
+        Raises:
+            Denied: this account may not read its own plans, or which there are.
+        """
         for directory in self._storage.ls(self._root):
-            for file in self._storage.ls(directory.uri):
-                if file.uri.endswith(".json"):
-                    with suppress(FileNotFoundError, ValueError):  # withdrawn meanwhile; unreadable ones are planned again
-                        yield self._read(file.uri).directory
+            try:
+                yield from list(self._dumps_in(directory.uri))
+            except Denied as error:
+                if directory.uri.endswith(f"-{pair_hash(self._pair)}"):
+                    raise
+                _LOG.warning("plans of another policy are passed over: %s", error)
+
+    def _dumps_in(self, directory: str) -> Iterator[str]:
+        for file in self._storage.ls(directory):
+            if file.uri.endswith(".json"):
+                with suppress(FileNotFoundError, ValueError):  # withdrawn meanwhile; unreadable ones are planned again
+                    yield self._read(file.uri).directory
 
     def approve(self, database: str, window: str, by: str) -> PlannedWindow:
         """Approves exactly the window that waits.

@@ -21,6 +21,7 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
+from hive_replication.dump.format.closed_directories import passed_over_if_closed
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.layout.directories import token_time
@@ -212,10 +213,27 @@ class RecordStore:
         file.seek(0)
 
     def expired(self, before: float) -> list[FileStatus]:
-        """Directories of days before a time, seconds since the epoch, and files of records of earlier versions from before it."""
-        listed = (*self._listed_days(self._days), *self._listed_days(self._earlier_days))
-        days = [day for day in listed if paths.name(day.uri) < _day(before)]
-        return days + [file for file, match in self._files(self._earlier) if token_time(match["id"]) < before]
+        """Directories of days before a time, seconds since the epoch, and files of records of earlier versions from before it.
+
+        Those that earlier versions wrote tell no pair of metastores: they stay where another pair has a database of this name.
+        Places that this account may not read are passed over.
+        """
+        found: list[FileStatus] = []
+        with passed_over_if_closed("the reports", self._days):
+            found += (day for day in self._listed_days(self._days) if paths.name(day.uri) < _day(before))
+            if self._is_shared():
+                return found
+        with passed_over_if_closed("the reports", self._earlier_days):
+            found += (day for day in self._listed_days(self._earlier_days) if paths.name(day.uri) < _day(before))
+        with passed_over_if_closed("the reports", self._earlier):
+            found += [file for file, match in self._files(self._earlier) if token_time(match["id"]) < before]
+        return found
+
+    def _is_shared(self) -> bool:
+        """Whether another pair of metastores has records of a database of this name here."""
+        own, name = paths.name(self._days), paths.name(self._earlier)
+        others = (paths.name(one.uri) for one in self._storage.ls(paths.parent(self._days)))
+        return any(re.fullmatch(f"{re.escape(name)}-[0-9a-f]{{8}}", one) and one != own for one in others)
 
     def _kept(self, directory: str) -> list[Kept]:
         found = (

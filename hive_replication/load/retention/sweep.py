@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
+from hive_replication.dump.format.closed_directories import passed_over_if_closed
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
@@ -266,7 +267,8 @@ class _Sweeper:
         if days is not None:
             removals, before = Removals(store.storage, self._expiry), time.time() - days * _DAY
             for file in RecordStore.of(self._target.policy, store, self._database).expired(before):
-                yield removals.deletion("report", file.uri, known=None if file.is_dir else file.size)
+                with passed_over_if_closed("the reports", file.uri):
+                    yield removals.deletion("report", file.uri, known=None if file.is_dir else file.size)
 
     def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> Iterator[Removal]:
         """The parts of directories that no location points at and no undo needs."""

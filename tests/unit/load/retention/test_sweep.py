@@ -703,6 +703,60 @@ def test_reports_are_kept_for_as_long_as_the_policy_says(target: Target, monkeyp
     assert records.newest() == []
 
 
+def old_record(target: Target, store: TreeStore, place: str, database: str = "sales") -> str:
+    """The directory of a day of records of earlier versions, which had no hash, or of one with another hash."""
+    day = f"{target.policy.dump_root}/.reports/.by-day/{place}/2020-01-01"
+    store.storage.write(f"{day}/{new_token()}-1-9.json", database.encode())
+    return day
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_reports_of_earlier_versions_are_kept_where_another_policy_has_a_database_of_the_name(
+    target: Target, *, shared: bool
+) -> None:
+    """They do not tell whose they are: one policy deleted those of another, which keeps them for ever."""
+    store = TreeStore(Storage((Root(uri=target.policy.dump_root),)), target.policy.dump_root)
+    day = old_record(target, store, "sales")
+    if shared:
+        old_record(target, store, "sales-01234567")
+    swept = [one.path for one in sweep(target, "sales", store)]
+    assert (swept, store.storage.exists(day)) == (([], True) if shared else ([day], False))
+
+
+@pytest.mark.parametrize("closed", ["", "/2020-01-01"], ids=["all", "a day"])
+def test_reports_that_this_account_may_not_read_keep_nothing_else(
+    target: Target, monkeypatch: pytest.MonkeyPatch, closed: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another account's ended the retention of the database."""
+    store = TreeStore(Storage((Root(uri=target.policy.dump_root),)), target.policy.dump_root)
+    day = old_record(target, store, "sales")
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    dump = store.create(Scope("sales")).finish(dump_header()).directory
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    with closed_directory(paths.parent(day) + closed):
+        assert [one.path for one in sweep(target, "sales", store)] == [dump]
+    assert "the reports" in caplog.text
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_plans_of_another_policy_that_this_account_may_not_read_keep_no_dumps(
+    target: Target, monkeypatch: pytest.MonkeyPatch, *, own: bool
+) -> None:
+    """All dumps were kept, for ever, since one of them could wait with such a plan."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    dump = store.create(Scope("sales")).finish(dump_header()).directory
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    ours, theirs = (Approvals(store.storage, root, pair=pair) for pair in (("s", "t"), ("s", "other")))
+    (ours if own else theirs).wait("sales", PlannedWindow("9-9", "elsewhere", "incremental", 0, time.time(), "nothing", ()))
+    (place,) = store.storage.ls(f"{root}/.plans")
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    with closed_directory(place.uri):
+        assert [one.path for one in sweep(target, "sales", store, planned=ours.dumps)] == ([] if own else [dump])
+
+
 def test_loads_of_some_tables_are_kept_with_the_load_that_they_lead_back_to(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
