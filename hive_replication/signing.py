@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from pathlib import Path
 
 from hive_replication.errors import BadRequest
+from hive_replication.secret_file import secret_of
 
 _LEAST = 16
 
@@ -57,9 +57,10 @@ def signing_key(reference: str | None) -> SigningKey | None:
             raise BadRequest(f"the environment has no {name}, which the policy names as its signing_key: set it")
     else:
         try:
-            secret = Path(name).read_bytes().strip()
-        except OSError as error:
-            raise BadRequest(f"the signing_key of the policy cannot be read from {name}: {error.strerror}") from error
+            secret = secret_of(name).strip()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise BadRequest(f"the signing_key of the policy cannot be read from {name!r}: {reason}") from error
     if len(secret) < _LEAST:
         raise BadRequest(f"the signing_key of the policy ({reference}) is shorter than {_LEAST} characters: make a longer one")
     return SigningKey(secret)

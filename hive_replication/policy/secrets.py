@@ -11,11 +11,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
 from hive_replication.errors import BadRequest
+from hive_replication.secret_file import secret_of
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^${}]+)\}")
 #: References to a key; also as the first version wrote them, without the braces.
@@ -34,7 +34,6 @@ _OF_KUBERNETES = re.compile(r"spark\.kubernetes\.(container\.image\.pullSecrets|
 _SECRET_IN_VALUE = re.compile(r"(secret|passw)\w*[\"']?\s*[=:]\s*\S", re.IGNORECASE)  # among the options of a JVM
 _PASSWORD_IN_VALUE = re.compile(r"""://[^/\s:@"']*:[^/\s"']+@""")  # of an address in quotes, in brackets, or of JDBC
 _NEXT_URI = re.compile(r"[,;=\s]+(?=[A-Za-z][A-Za-z0-9+.-]*://)")  # a password may hold commas itself
-_LIMIT = 64 * 1024  # bytes of a file with a secret
 
 
 def is_reference(value: str) -> bool:
@@ -147,8 +146,7 @@ def _resolved(option: str, value: str) -> str:
             raise BadRequest(f"{option} of the policy is {value}, and this process has no environment variable {name}: set it")
         return os.environ[name]
     try:
-        with Path(name).open("rb") as file:
-            return file.read(_LIMIT).decode().rstrip("\r\n")
+        return secret_of(name).decode().rstrip("\r\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise BadRequest(f"{option} of the policy is {value}, and that file cannot be read: {reason}") from error

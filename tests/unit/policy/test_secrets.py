@@ -188,3 +188,16 @@ def test_the_signing_key_is_a_reference_as_all_others_and_as_it_was_written_befo
 def test_a_signing_key_that_is_no_reference_is_refused(written: str) -> None:
     with pytest.raises(ValidationError, match="signing_key"):
         policy({}, signing_key=written)
+
+
+def test_a_file_that_is_larger_than_any_secret_is_refused_and_not_read_to_its_end(tmp_path: Path) -> None:
+    """A signing key in /dev/zero took all memory; of options the first part of a larger file was taken for the secret."""
+    larger = tmp_path / "larger"
+    larger.write_bytes(b"k" * (64 * 1024 + 1))
+    for file in ("/dev/zero", str(larger)):
+        with pytest.raises(BadRequest, match="it has more than 65,536 bytes"):
+            signing_key(f"${{file:{file}}}")
+        with pytest.raises(BadRequest, match="it has more than 65,536 bytes"):
+            resolved_options({"token": f"${{file:{file}}}"})
+    with pytest.raises(BadRequest, match="null byte"):
+        signing_key("${file:/key\0}")
