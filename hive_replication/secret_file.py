@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 _LIMIT = 64 * 1024  # bytes
 
 
@@ -11,7 +13,7 @@ def secret_of(path: str) -> bytes:
     Raises:
         OSError: it cannot be read, or is larger than any secret; ``strerror`` says which.
     """
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         secret = file.read(_LIMIT + 1)
     if len(secret) > _LIMIT:  # a part of it would be another secret
         raise OSError(None, f"it has more than {_LIMIT:,} bytes, so name the file that holds the secret alone")

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import requests
 
 from hive_replication.errors import BadRequest
+from hive_replication.policy.addresses import require_host
 
 MAIL_TO = "HIVE_REPL_ALARM_MAIL_TO"
 MAIL_FROM = "HIVE_REPL_ALARM_MAIL_FROM"
@@ -162,11 +163,14 @@ def _trusted(authorities: str | None) -> ssl.SSLContext:
 def _require(variable: str, url: str, schemes: tuple[str, ...]) -> None:
     try:
         parts = urlsplit(url)
-        valid = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
+        require_host(parts.netloc)
+        valid = parts.scheme in schemes
     except ValueError:
         valid = False
     if not valid:
-        raise BadRequest(f"{variable} has to be an address that begins with {' or '.join(f'{one}://' for one in schemes)}")
+        raise BadRequest(
+            f"{variable} has to be an address of a host that begins with {' or '.join(f'{one}://' for one in schemes)}"
+        )
 
 
 def _post(name: str, url: str, data: Any) -> None:

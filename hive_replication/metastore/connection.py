@@ -18,7 +18,8 @@ from thrift.transport.TTransport import TTransportBase, TTransportException
 from hive_replication.errors import Unreachable
 from hive_replication.logs import repeats
 from hive_replication.metastore.faults import MetastoreError, from_thrift, is_transient
-from hive_replication.metastore.transport import NO_LIMIT, Access, Address, addresses, explained, link
+from hive_replication.metastore.transport import NO_LIMIT, Access, addresses, explained, link
+from hive_replication.policy.addresses import Address
 
 _LOG = logging.getLogger(__name__)
 
@@ -216,7 +217,7 @@ class Connections:
                 limit(self._timeout)
                 _LOG.debug("connected to the metastore %s", address)
                 return connection
-            except (TException, OSError, EOFError) as error:
+            except (TException, OSError, EOFError, UnicodeError) as error:  # the last of a name that idna does not take
                 connection.close()
                 if len(self._addresses) > 1:
                     _LOG.info("the metastore %s does not answer; the next address is tried: %s", address, error)

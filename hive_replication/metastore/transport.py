@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TException
@@ -20,47 +19,25 @@ from hive_replication.kerberos import tickets
 from hive_replication.metastore.faults import from_thrift, is_transient
 from hive_replication.metastore.http_transport import HttpTransport
 from hive_replication.metastore.sasl import SaslTransport
+from hive_replication.policy.addresses import Address, metastore_addresses
 from hive_replication.policy.warehouse import Kerberos, Tls, Warehouse
 from hive_replication.process import account
 from hive_replication.tls import NotTrusted, context, not_trusted, speaks_tls
 
 #: Thrift's own limit of 16 MB a string is less than the message of one large ADD_PARTITION.
 NO_LIMIT = 2**31 - 1
-_SHAPE = "is not a metastore such as thrift://host:9083, or https://host:9083/metastore for Hive 4 over HTTP"
-
-
-class Address(NamedTuple):
-    """Where a metastore listens; ``path`` only over HTTP (Hive's ``metastore.server.thrift.http.path``)."""
-
-    scheme: str
-    host: str
-    port: int
-    path: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}{self.path}"
 
 
 def addresses(uri: str) -> tuple[Address, ...]:
-    """Those of ``thrift://host:9083,thrift://host2:9083`` (Hive's ``hive.metastore.uris``); the default of the port is 9083.
+    """Those of a metastore; see :func:`~hive_replication.policy.addresses.metastore_addresses`.
 
     Raises:
         BadRequest: a part is not such an address.
     """
-    found: list[Address] = []
-    for part in uri.split(","):
-        try:
-            url = urlsplit(part.strip())
-            port = url.port
-        except ValueError as error:
-            raise BadRequest(f"{part!r} {_SHAPE}: {error}") from error
-        http = url.scheme in ("http", "https")
-        if not (http or url.scheme == "thrift") or not url.hostname or "@" in url.netloc:
-            raise BadRequest(f"{part!r} {_SHAPE}")
-        if http and port is None:
-            raise BadRequest(f"{part!r} names no port: write it, as in {url.scheme}://{url.hostname}:9083/metastore")
-        found.append(Address(url.scheme, url.hostname, port or 9083, (url.path.rstrip("/") or "/metastore") if http else ""))
-    return tuple(found)
+    try:
+        return metastore_addresses(uri)
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -149,6 +126,8 @@ def explained(address: Address, access: Access, error: Exception, timeout: float
         timeout: seconds for which a second look may take.
     """
     server = f"{address.host}:{address.port}"
+    if isinstance(error, UnicodeError):
+        return Unreachable(f"{address} names no host that can be looked up ({error}): correct metastore in the policy")
     if isinstance(error, TException) and not isinstance(error, (TTransportException, TProtocolException)):
         return None if is_transient(error) else _refusal(address, access, error)
     plain = "set metastore_ssl: false in the policy" if not address.path else "write http:// for metastore in the policy"

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from hive_replication.policy.addresses import valid_metastore
 from hive_replication.policy.scope import by_lower_name
 from hive_replication.policy.secrets import KEY, only_references, without_password
 
@@ -166,7 +167,7 @@ def pair_hash(pair: tuple[str, str]) -> str:
 class Warehouse(Settings):
     """One side: a metastore and the storage that its tables live on."""
 
-    metastore: Annotated[str, AfterValidator(without_password)] = Field(
+    metastore: Annotated[str, AfterValidator(without_password), AfterValidator(valid_metastore)] = Field(
         description="e.g. thrift://host:9083; Hive 4 over HTTP: https://host:9083/metastore"
     )
     metastore_ssl: bool = Field(default=False, description="Whether thrift:// is spoken over TLS (hive.metastore.use.SSL)")

@@ -40,7 +40,8 @@ def metrics(
     registry.register(LagCollector(chosen.policy(), every))
     try:
         server, thread = start_http_server(port, address, registry)
-    except OSError as error:
-        raise BadRequest(f"cannot listen at {address}:{port}: {error.strerror}; choose others by --address and --port") from error
+    except (OSError, UnicodeError) as error:  # the second of a name with an empty or too long part
+        reason = getattr(error, "strerror", None) or error
+        raise BadRequest(f"cannot listen at {address}:{port}: {reason}; choose others by --address and --port") from error
     chosen.output.remark(f"http://{address}:{server.server_port}/metrics")
     thread.join()

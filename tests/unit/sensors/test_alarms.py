@@ -1124,9 +1124,10 @@ def test_a_run_that_failed_for_one_of_its_databases(web: WebServer, watch: Watch
     [
         (
             {SLACK: "hooks.slack.com/x"},
-            "HIVE_REPL_ALARM_SLACK_URL has to be an address that begins with http:// or",
+            "HIVE_REPL_ALARM_SLACK_URL has to be an address of a host that begins with http:// or",
         ),
         ({WEBHOOK: "http://host:x/"}, "HIVE_REPL_ALARM_WEBHOOK_URL has to be"),
+        ({MAIL_TO: "a@b.c", SMTP: "smtp://mail..example.com"}, "HIVE_REPL_ALARM_SMTP has to be an address of a host"),
         (
             {MAIL_TO: "a@b.c", SMTP: "host:25"},
             "begins with smtp:// or smtp\\+starttls:// or smtps://",

@@ -1,0 +1,113 @@
+"""Addresses of servers in a policy: the one place where names of hosts and ports are checked (pure)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from hive_replication.logs import without_secrets
+
+_METASTORE = "is not a metastore such as thrift://host:9083, or https://host:9083/metastore for Hive 4 over HTTP"
+_WEBHDFS = "is not a WebHDFS address such as http://namenode:9870, or several between commas"
+
+
+class Address(NamedTuple):
+    """Where a metastore listens; ``path`` only over HTTP (Hive's ``metastore.server.thrift.http.path``)."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}{self.path}"
+
+
+def require_host(authority: str) -> None:
+    """Makes sure that ``host``, ``host:port`` or ``[::1]:port`` can be looked up; what stands before an @ is left out.
+
+    Raises:
+        ValueError: it names no host, the name is none, or the port is none that a server listens at.
+    """
+    require_printable(authority)
+    parts = urlsplit(f"//{authority}")
+    if not parts.hostname or parts.netloc != authority:
+        raise ValueError("it names no host")
+    if parts.port == 0:
+        raise ValueError("no server listens at port 0")
+    try:
+        parts.hostname.encode("idna")  # as Python does before it looks a name up
+    except UnicodeError as error:
+        raise ValueError(f"{parts.hostname!r} is no host: a name has 1 to 63 characters between its dots") from error
+
+
+def require_printable(authority: str) -> None:
+    """Makes sure that the name of a host or store can be written down.
+
+    Raises:
+        ValueError: it holds a blank or a control character.
+    """
+    if " " in authority or not authority.isprintable():
+        raise ValueError("the name of a host has no blanks and no control characters")
+
+
+def metastore_addresses(uri: str) -> tuple[Address, ...]:
+    """Those of ``thrift://host:9083,thrift://host2:9083`` (Hive's ``hive.metastore.uris``); the default of the port is 9083.
+
+    Raises:
+        ValueError: a part is not such an address.
+    """
+    found: list[Address] = []
+    for part in uri.split(","):
+        url = _address(part, ("thrift", "http", "https"), _METASTORE)
+        http, host = url.scheme != "thrift", url.hostname or ""
+        if "@" in url.netloc:
+            raise ValueError(f"{_shown(part)} {_METASTORE}")
+        if http and url.port is None:
+            raise ValueError(f"{_shown(part)} names no port: write it, as in {url.scheme}://{host}:9083/metastore")
+        found.append(Address(url.scheme, host, url.port or 9083, (url.path.rstrip("/") or "/metastore") if http else ""))
+    return tuple(found)
+
+
+def valid_metastore(uri: str) -> str:
+    """The addresses of a metastore, as they are written.
+
+    Raises:
+        ValueError: see :func:`metastore_addresses`.
+    """
+    metastore_addresses(uri)
+    return uri
+
+
+def valid_webhdfs(addresses: str) -> str:
+    """The addresses of NameNodes over HTTP, as they are written.
+
+    Raises:
+        ValueError: one is none.
+    """
+    for part in addresses.split(","):
+        url = _address(part, ("http", "https"), _WEBHDFS)
+        if url.query or url.fragment:
+            raise ValueError(f"{_shown(part)} {_WEBHDFS}: it has no ? and no #")
+    return addresses
+
+
+def _address(text: str, schemes: tuple[str, ...], shape: str) -> SplitResult:
+    try:
+        return _parts(text, schemes)
+    except ValueError as error:
+        raise ValueError(f"{_shown(text)} {shape}: {error}") from error
+
+
+def _parts(text: str, schemes: tuple[str, ...]) -> SplitResult:
+    if not text.isprintable():  # urlsplit leaves some out
+        raise ValueError("it holds control characters")
+    url = urlsplit(text.strip())
+    if url.scheme not in schemes:
+        raise ValueError(f"it begins with none of {', '.join(f'{scheme}://' for scheme in schemes)}")
+    require_host(url.netloc)
+    return url
+
+
+def _shown(text: str) -> str:
+    return repr(without_secrets(text))

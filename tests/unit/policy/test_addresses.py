@@ -1,0 +1,66 @@
+"""Addresses of servers: what no server can have is found where the policy is read, with line and column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_replication.errors import BadRequest
+from hive_replication.policy import Policy, load_policy
+from hive_replication.policy.addresses import metastore_addresses, require_host
+
+TEXT = """source:
+  metastore: thrift://source:9083
+  roots: [{uri: "hdfs://source:8020", webhdfs: "http://source:9870"}]
+target:
+  metastore: thrift://target:9083
+  roots: [{uri: "hdfs://target:8020/warehouse"}]
+dump_root: hdfs://target:8020/warehouse/dumps
+databases: {sales: sales}
+"""
+WRONG_HOSTS = ["a..b", ".a", "ü..x", "a" * 64, "a b", "a\0b", "a\tb", "", "h:abc", "h:65536", "h:0", "[::1", "[::1:9870", "h?x"]
+
+
+def read(tmp_path: Path, text: str) -> Policy:
+    (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
+    return load_policy(tmp_path / "policy.yaml")
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\0", "\\0").replace("\t", "\\t") + '"'
+
+
+@pytest.mark.parametrize("host", WRONG_HOSTS)
+def test_what_is_no_host(host: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        require_host(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["a", "a.b.", "a_b", "m-1.example.com:1", "127.0.0.1:65535", "[::1]", "[fe80::1%eth0]:9083", "bücher.example", "u@h"]
+)
+def test_hosts(host: str) -> None:
+    require_host(host)
+
+
+@pytest.mark.parametrize("host", WRONG_HOSTS[:-1])
+def test_a_wrong_host_of_a_metastore_is_found_with_its_place(host: str, tmp_path: Path) -> None:
+    """``policy check`` took it, and each command that asked the metastore ended with a traceback."""
+    message = r"line 2, column 14, source\.metastore: Value error, .* is not a metastore"
+    for uri in (f"thrift://{host}", f"thrift://ok:9083,thrift://{host}", f"https://{host}/metastore"):
+        with pytest.raises(BadRequest, match=message) as raised:
+            read(tmp_path, TEXT.replace("thrift://source:9083", quoted(uri)))
+        assert "\0" not in str(raised.value)
+
+
+def test_a_password_in_an_address_that_cannot_be_parsed_is_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="is not a metastore") as raised:
+        read(tmp_path, TEXT.replace("thrift://source:9083", '"thrift://me:hunter2@[::1:9083"'))
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_port_of_a_metastore_is_the_one_written() -> None:
+    """Port 0 was asked as 9083."""
+    with pytest.raises(ValueError, match="no server listens at port 0"):
+        metastore_addresses("thrift://h:0")
