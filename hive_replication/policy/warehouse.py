@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from hive_replication.policy.addresses import valid_metastore
+from hive_replication.policy.addresses import valid_metastore, valid_webhdfs
 from hive_replication.policy.scope import by_lower_name
 from hive_replication.policy.secrets import KEY, only_references, without_password
 
@@ -120,7 +120,7 @@ class Root(Settings):
     uri: Annotated[str, AfterValidator(without_password), AfterValidator(_storage_root)] = Field(
         description="e.g. hdfs://namenode:8020/"
     )
-    webhdfs: Annotated[str, AfterValidator(without_password)] | None = Field(
+    webhdfs: Annotated[str, AfterValidator(without_password), AfterValidator(valid_webhdfs)] | None = Field(
         default=None,
         description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870, or https://namenode:9871",
     )

@@ -64,3 +64,21 @@ def test_the_port_of_a_metastore_is_the_one_written() -> None:
     """Port 0 was asked as 9083."""
     with pytest.raises(ValueError, match="no server listens at port 0"):
         metastore_addresses("thrift://h:0")
+
+
+@pytest.mark.parametrize(
+    "webhdfs",
+    ["http://[::1:9870", "nn", "nn:9870", "", "ftp://nn", "http://nn:xx", "http://a:1,", "http://n?x", "http://ok,http://a..b"],
+)
+def test_a_wrong_webhdfs_is_found_with_its_place(webhdfs: str, tmp_path: Path) -> None:
+    """``policy check`` took it, and of ``doctor`` one with half a bracket made a traceback."""
+    message = r"line 3, column 48, source\.roots\.0\.webhdfs: Value error, .* is not a WebHDFS address such as"
+    with pytest.raises(BadRequest, match=message):
+        read(tmp_path, TEXT.replace("http://source:9870", webhdfs))
+
+
+@pytest.mark.parametrize(
+    "webhdfs", ["http://nn", "https://[::1]:9871/", "http://a:1, http://b_1:2", "https://knox:8443/gateway/x"]
+)
+def test_addresses_of_webhdfs(webhdfs: str, tmp_path: Path) -> None:
+    assert read(tmp_path, TEXT.replace("http://source:9870", webhdfs)).source.roots[0].webhdfs == webhdfs
