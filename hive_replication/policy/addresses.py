@@ -92,6 +92,35 @@ def valid_webhdfs(addresses: str) -> str:
     return addresses
 
 
+def valid_place(uri: str) -> str:
+    """The URI of a directory that a storage takes as it is written.
+
+    Raises:
+        ValueError: its host is none, or a segment of its path could mean another place.
+    """
+    require_store(uri)
+    path = uri.partition("://")[2].rstrip("/").partition("/")[2]
+    if "\0" in path or (path and any(segment in ("", ".", "..") for segment in path.split("/"))):
+        raise ValueError(f"{uri!r} has an empty segment, '.', '..' or a NUL character")
+    return uri
+
+
+def require_store(uri: str) -> None:
+    """Makes sure that a URI of a directory names a store that there can be: of HDFS and HTTP a host.
+
+    Raises:
+        ValueError: it does not.
+    """
+    scheme, _, rest = uri.partition("://")
+    store = rest.partition("/")[0]
+    try:
+        require_printable(store)
+        if store and scheme.lower() in ("hdfs", "http", "https"):
+            require_host(store)
+    except ValueError as error:
+        raise ValueError(f"{uri!r} is not a directory such as hdfs://namenode:8020/lake: {error}") from error
+
+
 def _address(text: str, schemes: tuple[str, ...], shape: str) -> SplitResult:
     try:
         return _parts(text, schemes)

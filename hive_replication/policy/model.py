@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from hive_replication.errors import BadRequest
 from hive_replication.policy.acid import Acid
+from hive_replication.policy.addresses import valid_place
 from hive_replication.policy.checks import Checks, Drift, Witness
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.database_names import is_pattern, unused, valid_databases
@@ -16,7 +17,7 @@ from hive_replication.policy.hours import quoted_time, valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.policy.privileges import Privileges
-from hive_replication.policy.scope import PartitionFilters, PolicyScope, by_lower_name, matches, valid_patterns
+from hive_replication.policy.scope import PartitionFilters, PolicyScope, by_lower_name, closed_patterns, matches, valid_patterns
 from hive_replication.policy.secrets import KEY, as_reference, only_references, without_password
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations, with_tokens_of_their_own
 from hive_replication.policy.yaml_text import parse, place
@@ -24,7 +25,7 @@ from hive_replication.policy.yaml_text import parse, place
 #: What replicas keep of their source's files and directories on HDFS.
 Preserved = Literal["owner", "group", "mode", "acl", "xattr"]
 #: Patterns of names of tables.
-Patterns = Annotated[tuple[str, ...], AfterValidator(valid_patterns)]
+Patterns = Annotated[tuple[str, ...], AfterValidator(valid_patterns), AfterValidator(closed_patterns)]
 #: What becomes of the texts of views that name a database which has another name on the target.
 RenamedViews = Literal["rewrite", "rewrite-or-warn", "warn", "hold"]
 #: What a load does with an object of the target that is in the way and no replica.
@@ -34,6 +35,7 @@ ConflictPolicy = Literal["refuse", "adopt", "replace", "keep-aside"]
 def _filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     for of_tables in filters.values():
         PartitionFilters.read(of_tables.items())
+        closed_patterns(tuple(of_tables))
     return by_lower_name(filters)
 
 
@@ -54,7 +56,7 @@ class Policy(Settings):
     )
     source: Warehouse = Field(description="The side that is read")
     target: Warehouse = Field(description="The side that is written")
-    dump_root: Annotated[str, AfterValidator(without_password)] = Field(
+    dump_root: Annotated[str, AfterValidator(without_password), AfterValidator(valid_place)] = Field(
         description="Directory for dumps, under a root of source or target or a local file:// path"
     )
     databases: Annotated[dict[str, str], AfterValidator(valid_databases)] = Field(

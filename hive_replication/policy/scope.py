@@ -122,6 +122,18 @@ def valid_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
+def closed_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The patterns, if none has a slash in front alone; not for texts that replicas keep, where earlier versions took such.
+
+    Raises:
+        ValueError: one has: as a shell pattern it matches no table, so that ``exclude`` would leave nothing out.
+    """
+    for pattern in patterns:
+        if pattern.startswith("/") and not _is_expression(pattern):
+            raise ValueError(f"{pattern!r} has no slash at its end, as a regular expression has: for a name's / write [/]")
+    return patterns
+
+
 def matches(name: str, patterns: Iterable[str]) -> bool:
     """Whether a name matches one of some patterns; Hive's names have no case."""
     return any(_matches(name, pattern) for pattern in patterns)

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from hive_replication.policy.addresses import valid_metastore, valid_webhdfs
+from hive_replication.policy.addresses import require_store, valid_metastore, valid_place, valid_webhdfs
 from hive_replication.policy.scope import by_lower_name
 from hive_replication.policy.secrets import KEY, only_references, without_password
 
@@ -26,7 +26,7 @@ def _storage_root(root: str) -> str:
     if (scheme == "file") != (rest.partition("/")[0] == ""):
         how = "no host, as in file:///path" if scheme == "file" else f"its store, as in {scheme}://name/: else any would do"
         raise ValueError(f"the storage root {root!r} has to name {how}")
-    return root.rstrip("/") + "/" if rest.strip("/") else "file:///"
+    return valid_place(root).rstrip("/") + "/" if rest.strip("/") else "file:///"
 
 
 def valid_directory(directory: str) -> str:
@@ -40,6 +40,7 @@ def valid_directory(directory: str) -> str:
         directory.lower().startswith("file:///")
     ):
         raise ValueError(f"{directory!r} is not a directory such as hdfs://namenode:8020/lake or file:///lake")
+    require_store(directory)
     if any(segment in (".", "..") for segment in directory.split("/")):
         raise ValueError(f"{directory!r} has a segment '.' or '..'")
     return directory.rstrip("/") if directory.rstrip("/").count("/") > 1 else directory

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_replication.errors import BadRequest
-from hive_replication.policy import Policy, load_policy
+from hive_replication.policy import Policy, Root, load_policy
 from hive_replication.policy.addresses import metastore_addresses, require_host
 
 TEXT = """source:
@@ -82,3 +82,49 @@ def test_a_wrong_webhdfs_is_found_with_its_place(webhdfs: str, tmp_path: Path) -
 )
 def test_addresses_of_webhdfs(webhdfs: str, tmp_path: Path) -> None:
     assert read(tmp_path, TEXT.replace("http://source:9870", webhdfs)).source.roots[0].webhdfs == webhdfs
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "hdfs://h:999999/",
+        "hdfs://h:abc/",
+        "hdfs://h:0/",
+        "hdfs://a..b/",
+        "hdfs://a b/",
+        "s3://a\0b/",
+        "hdfs://h/a/../b",
+        "hdfs://h//b",
+    ],
+)
+def test_a_wrong_root_is_found_with_its_place(wrong: str, tmp_path: Path) -> None:
+    """``policy check`` took it, and the next command refused it."""
+    with pytest.raises(BadRequest, match=r"line 3, column 17, source\.roots\.0\.uri: Value error, .*'(hdfs|s3)://"):
+        read(tmp_path, TEXT.replace('"hdfs://source:8020"', quoted(wrong)))
+
+
+@pytest.mark.parametrize("part", ["/../x", "/./x", "//x", "/a\0", "/.."])
+def test_a_dump_root_that_could_mean_another_place_is_found_with_its_place(part: str, tmp_path: Path) -> None:
+    for root in ("hdfs://target:8020/warehouse", "file:///tmp"):
+        with pytest.raises(BadRequest, match=r"line 7, column 12, dump_root: Value error, .* has an empty segment"):
+            read(tmp_path, TEXT.replace("hdfs://target:8020/warehouse/dumps", quoted(f"{root}{part}")))
+
+
+@pytest.mark.parametrize("setting", ["external_root: X", "functions_root: X", "locations: {sales: X}"])
+def test_hosts_of_directories_are_checked_where_those_of_roots_are(setting: str, tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match=r"line 9, .* is not a directory such as .*no host: a name has 1 to 63 characters"):
+        read(tmp_path, TEXT + setting.replace("X", "'hdfs://a..b/x'") + "\n")
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        "hdfs://nameservice_1/",
+        "s3a://my_bucket-1/a b/ü",
+        "abfss://box@account.dfs.core.windows.net/",
+        "file:///a?b#c",
+        "hdfs://h:1",
+    ],
+)
+def test_roots(root: str) -> None:
+    assert Root(uri=root).uri == root.rstrip("/") + "/"

@@ -56,6 +56,9 @@ def test_names_and_patterns(tmp_path: Path) -> None:
         (('exclude: ["*_tmp"]', "max_events: 0"), "max_events: "),
         (('exclude: ["*_tmp"]', "partition_filters: {sales: {'*': dt IS NULL}}"), "'dt IS NULL' is no partition filter"),
         (('exclude: ["*_tmp"]', "partition_filters: {sale: {'*': dt = 1}}"), "partition_filters.sale: no database of the policy"),
+        (('"*_tmp"', '"/t[0-9]+"'), "exclude: Value error, '/t[0-9]+' has no slash at its end"),
+        (('"items"', "/"), "tables: Value error, '/' has no slash at its end"),
+        (('exclude: ["*_tmp"]', "partition_filters: {sales: {'/t[0-9]+': n = 1}}"), "'/t[0-9]+' has no slash at its end"),
         (('exclude: ["*_tmp"]', "external_root: external"), "'external' is not a directory such as"),
         (
             ('exclude: ["*_tmp"]', 'external_root: "file:///"'),

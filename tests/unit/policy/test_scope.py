@@ -110,3 +110,7 @@ def test_what_a_dump_is_told_of_its_replica() -> None:
     earlier = made_with(ReplicaState("uuid/db", 7), POLICY, "db", lambda: ["b", "a"])
     assert earlier is not None
     assert (earlier.scope, earlier.there) == ("", ("a", "b"))
+
+
+def test_scopes_that_earlier_versions_kept_are_read_though_a_pattern_has_a_slash_in_front_alone() -> None:
+    assert PolicyScope.parse(PolicyScope(("/t[0-9]+",)).text).tables == ("/t[0-9]+",)
