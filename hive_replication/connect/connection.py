@@ -15,8 +15,8 @@ from hive_replication.errors import BadRequest
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
-from hive_replication.metastore.transport import addresses
 from hive_replication.policy import Policy
+from hive_replication.policy.yaml_text import place
 from hive_replication.signing import signing_key
 from hive_replication.storage import Storage
 
@@ -61,18 +61,23 @@ def connect(policy: Policy, *, timeout: float = CALL_TIMEOUT, retries: int = CAL
     return connected(policy, metastore, patterns, timeout=timeout, retries=retries)
 
 
-def require_usable(policy: Policy) -> None:
+def require_usable(policy: Policy, text: str = "") -> None:
     """Makes sure that a policy names what can be connected to, as far as that shows without a server and a secret.
 
+    Args:
+        policy: the policy.
+        text: its YAML, by which errors name lines and columns.
+
     Raises:
-        BadRequest: an address of a metastore is malformed, its dump root lies under no root of source or target, or some of its
-            settings do nothing.
+        BadRequest: its dump root lies under no root of source or target, or some of its settings do nothing.
     """
-    for side in (policy.source, policy.target):
-        addresses(side.metastore)
-    dump_root(policy)
+    try:
+        dump_root(policy)
+    except BadRequest as error:
+        raise BadRequest(f"{place(text, ('dump_root',))}: {error}" if text else str(error)) from error
     if problems := policy.without_effect():
-        raise BadRequest(f"the policy has settings that do nothing: {'; '.join(problems)}")
+        said = "; ".join(f"{place(text, one.setting)}: {one}" if text else str(one) for one in problems)
+        raise BadRequest(f"the policy has settings that do nothing: {said}")
 
 
 def connected(

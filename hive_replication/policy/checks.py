@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.warehouse import Settings
+from hive_replication.policy.wrong_setting import WrongSetting
 
 _LOG = logging.getLogger(__name__)
 
@@ -54,11 +55,11 @@ class Checks(Settings):
     )
     sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
 
-    def without_effect(self) -> list[str]:
+    def without_effect(self) -> list[WrongSetting]:
         """What is wrong with settings that do nothing."""
         absent = ", ".join(name for name in self.blocking if name not in self.run)
         said = f"checks.blocking names {absent}, which run does not: a check that is not there blocks nothing"
-        return [said] if absent else []
+        return [WrongSetting(("checks", "blocking"), said)] if absent else []
 
 
 def _at_most(most: float) -> AfterValidator:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from hive_replication.policy.scope import matches
+from hive_replication.policy.wrong_setting import WrongSetting
 
 # As Hive's metastore takes for a database, and statements for its name; of tables it takes others too.
 _NAME = re.compile(r"[a-z0-9_]+")
@@ -44,7 +45,9 @@ def valid_databases(databases: dict[str, str]) -> dict[str, str]:
     return folded
 
 
-def unused(setting: str, names: Iterable[str], databases: Mapping[str, str], *, on_target: bool = False) -> Iterator[str]:
+def unused(
+    setting: str, names: Iterable[str], databases: Mapping[str, str], *, on_target: bool = False
+) -> Iterator[WrongSetting]:
     """What is wrong with names in a setting that are no database of the policy: they do nothing.
 
     Args:
@@ -59,4 +62,5 @@ def unused(setting: str, names: Iterable[str], databases: Mapping[str, str], *, 
         known = databases.values() if on_target else databases
         if not any(fnmatchcase(name.lower(), one) if on_target else matches(name, [one]) for one in known):
             where = " on the target" if on_target else ""
-            yield f"{setting}.{name}: no database of the policy has this name{where}; it has: {', '.join(known)}"
+            said = f"{setting}.{name}: no database of the policy has this name{where}; it has: {', '.join(known)}"
+            yield WrongSetting((setting, name), said)

@@ -17,9 +17,18 @@ from hive_replication.policy.hours import quoted_time, valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.policy.privileges import Privileges
-from hive_replication.policy.scope import PartitionFilters, PolicyScope, by_lower_name, closed_patterns, matches, valid_patterns
+from hive_replication.policy.scope import (
+    PartitionFilters,
+    PolicyScope,
+    by_lower_name,
+    closed_patterns,
+    matches,
+    valid_patterns,
+    without_tables,
+)
 from hive_replication.policy.secrets import KEY, as_reference, only_references, without_password
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations, with_tokens_of_their_own
+from hive_replication.policy.wrong_setting import WrongSetting, problems
 from hive_replication.policy.yaml_text import parse, place
 
 #: What replicas keep of their source's files and directories on HDFS.
@@ -205,7 +214,7 @@ class Policy(Settings):
     @model_validator(mode="after")
     def _filters_of_its_databases(self) -> Policy:
         for problem in unused("partition_filters", self.partition_filters, self.databases):
-            raise ValueError(problem)  # more than was meant would be replicated
+            raise problem  # more than was meant would be replicated
         return self
 
     @model_validator(mode="after")
@@ -216,22 +225,23 @@ class Policy(Settings):
     @model_validator(mode="after")
     def _within_reach(self) -> Policy:
         """What the target is to hold lies on one of its stores: found here, not by the first table that needs it."""
-        locations = ((f"locations.{name}", directory) for name, directory in self.locations.items())
+        locations = ((("locations", name), directory) for name, directory in self.locations.items())
         for setting, directory in (
-            ("external_root", self.external_root),
-            ("functions_root", self.functions_root),
+            (("external_root",), self.external_root),
+            (("functions_root",), self.functions_root),
             *locations,
         ):
             if directory and not any((directory + "/").startswith(root.uri) for root in self.target.roots):
                 roots = ", ".join(root.uri for root in self.target.roots)
-                raise ValueError(f"{setting} {directory} lies under none of the target's storage roots ({roots})")
+                said = f"{'.'.join(setting)} {directory} lies under none of the target's storage roots ({roots})"
+                raise WrongSetting(setting, said)
         return self
 
-    def without_effect(self) -> list[str]:
+    def without_effect(self) -> list[WrongSetting]:
         """What is wrong with settings that do nothing; replication goes on with them, as it does when a database is dropped."""
         names = unused("priorities", self.priorities, self.databases)
         places = unused("locations", self.locations, self.databases, on_target=True)
-        return [*names, *places, *self.checks.without_effect()]
+        return [*names, *places, *without_tables(self.tables, self.exclude), *self.checks.without_effect()]
 
     def target_of(self, database: str) -> str:
         """Name of a source database on the target (its own where the policy does not name it)."""
@@ -306,5 +316,5 @@ def load_policy(path: Path | str) -> Policy:
     try:
         return Policy.model_validate(content)
     except ValidationError as error:
-        places = "; ".join(f"{place(text, one['loc'])}: {one['msg']}" for one in error.errors())
+        places = "; ".join(f"{place(text, location)}: {said}" for location, said in problems(error))
         raise BadRequest(f"{path} is not a valid policy: {places}") from error

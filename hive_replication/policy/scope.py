@@ -16,6 +16,7 @@ from typing import TypeVar
 from hive_replication.bounded_json import parsed
 from hive_replication.errors import BadRequest
 from hive_replication.policy.partition_filter import PartitionFilter
+from hive_replication.policy.wrong_setting import WrongSetting
 from hive_replication.regular_expressions import require_expression
 
 T = TypeVar("T")
@@ -132,6 +133,14 @@ def closed_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
         if pattern.startswith("/") and not _is_expression(pattern):
             raise ValueError(f"{pattern!r} has no slash at its end, as a regular expression has: for a name's / write [/]")
     return patterns
+
+
+def without_tables(tables: tuple[str, ...], exclude: tuple[str, ...]) -> list[WrongSetting]:
+    """What is wrong with patterns by which no table is replicated."""
+    if not tables:
+        return [WrongSetting(("tables",), "tables is empty, so that no table is replicated: leave it out if all are meant")]
+    said = "exclude has *, which leaves out all tables, so that none is replicated: take it out"
+    return [WrongSetting(("exclude",), said)] if "*" in exclude else []
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:

@@ -79,7 +79,7 @@ def check(context: typer.Context, config: Config = None, json: Json = False) -> 
 
     chosen = settings(context, config, json)
     policy = chosen.policy()
-    require_usable(policy)
+    require_usable(policy, chosen.config.read_text(encoding="utf-8"))
     rows = [(source, target) for source, target in policy.databases.items()]
     chosen.output.table(("database", "on target"), rows, {"valid": True, "policy": policy.model_dump(mode="json")})
 

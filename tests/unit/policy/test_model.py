@@ -182,7 +182,7 @@ def test_patterns_have_locations_for_the_databases_that_they_may_take_in(tmp_pat
     text = TEXT.replace("{sales: sales_copy}", "{'fin_*': 'dr_*'}") + "locations: {%s: 'hdfs://target:8020/warehouse/x'}\n"
     assert load_policy(written(tmp_path, text % "dr_fin_eu")).without_effect() == []
     (said,) = load_policy(written(tmp_path, text % "fin_eu")).without_effect()
-    assert said.startswith("locations.fin_eu: no database")
+    assert str(said).startswith("locations.fin_eu: no database")
 
 
 def test_the_manual_has_every_setting() -> None:
@@ -241,3 +241,33 @@ def test_a_database_has_its_partition_filters_once(tmp_path: Path) -> None:
     text = TEXT + "partition_filters: {Sales: {a: n = 1}, sales: {b: n = 2}}\n"
     with pytest.raises(BadRequest, match="'sales' is named twice"):
         load_policy(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (("databases:", "external_root: s3://x/y\ndatabases:"), "line 9, column 16, external_root: "),
+        (("exclude:", "partition_filters:\n  nosuch: {a: n = 1}\nexclude:"), "line 12, column 11, partition_filters.nosuch: "),
+        (("exclude:", "priorities:\n  nosuch: 3\nexclude:"), "line 12, column 11, priorities.nosuch: "),
+        (("hdfs://target:8020/warehouse/dumps", "hdfs://elsewhere/dumps"), "line 8, column 12, dump_root: "),
+        (('"*_tmp"', '"*"'), "line 11, column 10, exclude: exclude has *, which leaves out all tables"),
+        (('["o*", "items"]', "[]"), "line 10, column 9, tables: tables is empty, so that no table is replicated"),
+    ],
+)
+def test_what_is_wrong_beside_other_settings_has_a_line_too(
+    change: tuple[str, str], where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace(*change), encoding="utf-8")
+    assert run(["--config", str(path), "policy", "check"]) == 2
+    assert where in capsys.readouterr().err
+
+
+def test_a_wrong_root_is_one_error(tmp_path: Path) -> None:
+    """It was told, too, that there has to be a root."""
+    with pytest.raises(BadRequest) as raised:
+        load_policy(written(tmp_path, TEXT.replace("webhdfs: ", "webhdf: ", 1)))
+    assert "source.roots.0.webhdf: Extra inputs" in str(raised.value)
+    assert "at least 1 item" not in str(raised.value)
+    with pytest.raises(BadRequest, match=r"source\.roots: Tuple should have at least 1 item"):
+        load_policy(written(tmp_path, re.sub(r"roots: .*source.*", "roots: []", TEXT)))
