@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hive_replication import health
 from hive_replication.connect import Connection, connect_reachable
 from hive_replication.connect.hanging_storage import PATIENCE, require_answers
-from hive_replication.doctor import Finding, examine
+from hive_replication.doctor import Finding, examine_policy
 from hive_replication.errors import BadRequest
 from hive_replication.health import Alarm, HistoryEntry, PolicyStatus
 from hive_replication.lag import Lag, lags_reachable
@@ -76,12 +76,13 @@ def lags(policy: Policy) -> tuple[Lag, ...]:
 def doctor(policy: Policy) -> Iterator[Finding]:
     """Whether replication can work, and what to change: settings, permissions, clocks and space of both sides.
 
-    Each side is examined on its own, so that one that is down hides nothing of the other.
+    Each side is examined on its own, so that one that is down hides nothing of the other; nor does a part of the policy that
+    cannot be used, such as a signing key that is not there.
 
     Args:
         policy: the policy.
     """
-    return examine(*connect_reachable(policy))
+    return examine_policy(policy)
 
 
 def history(connection: Connection, name: str, *, last: int | None = None) -> tuple[HistoryEntry, ...]:

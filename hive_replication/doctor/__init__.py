@@ -7,6 +7,7 @@ Keep out of here: changes. The only writes are probe files, which are deleted ag
 
 from hive_replication.doctor.examine import examine
 from hive_replication.doctor.finding import Finding
+from hive_replication.doctor.policy import examine_policy
 from hive_replication.doctor.settings import short_retention
 
-__all__ = ["Finding", "examine", "short_retention"]
+__all__ = ["Finding", "examine", "examine_policy", "short_retention"]

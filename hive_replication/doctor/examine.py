@@ -42,23 +42,28 @@ _FREE = 0.1  # part of a store that should be free
 _GIB = 2**30
 
 
-def examine(connection: Connection, reached: Reachable | None = None) -> Iterator[Finding]:
+def examine(connection: Connection, reached: Reachable | None = None, *, dumps: bool = True) -> Iterator[Finding]:
     """Examines everything that replication needs: source, target and dump root at the same time, told in this order.
 
     Args:
         connection: both sides. A probe file is written to the target's warehouse, to what the policy names on the target,
             and to the dump root, and removed again.
         reached: which metastores answer, where that is known already.
+        dumps: whether the dump root is examined.
     """
     reached = reached or reach(connection.source.policy)
     with ThreadPoolExecutor(3, "doctor") as threads:
-        parts = (partial(_source_side, connection, reached), partial(_target_side, connection, reached))
-        for found in threads.map(_all, (*parts, partial(_dump_root, connection))):
+        parts = {
+            "source": partial(_source_side, connection, reached),
+            "target": partial(_target_side, connection, reached),
+            **({"dump root": partial(_dump_root, connection)} if dumps else {}),
+        }
+        for found in threads.map(_all, parts, parts.values()):
             yield from found
 
 
-def _all(part: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    return list(part())
+def _all(side: str, part: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    return list(_caught(side, part()))
 
 
 def _source_side(connection: Connection, reached: Reachable) -> Iterator[Finding]:
@@ -93,7 +98,7 @@ def _caught(side: str, findings: Iterator[Finding]) -> Iterator[Finding]:
     """What was found until a server stopped answering, and then that."""
     try:
         yield from findings
-    except ReplicationError as problem:
+    except (ReplicationError, OSError) as problem:
         yield error(side, "stopped", str(problem), "what follows was not examined: correct it, and run hive-repl doctor again")
 
 

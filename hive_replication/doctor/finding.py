@@ -13,7 +13,7 @@ class Finding:
     """What was found about one thing.
 
     Args:
-        side: ``source``, ``target`` or ``dump root``.
+        side: ``source``, ``target``, ``dump root``, or ``policy`` for what keeps all from being examined or is of no side.
         check: what was looked at, e.g. ``event retention``.
         verdict: ``ok``; ``warning``: works, but not for long or not everywhere; ``error``: replication cannot work.
         found: what is there now.
