@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -153,8 +153,3 @@ def _file(copy: CopyResult, *, used: bool) -> ReportRow:
         copy.attempts,
         copy.executor,
     )
-
-
-def as_data(row: ReportRow) -> dict[str, Any]:
-    """A row for programs, without what does not belong to its section."""
-    return {name: value for name in _SCHEMA.names if (value := getattr(row, name)) is not None}
