@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from copy import copy
 from functools import partial
@@ -24,7 +24,7 @@ _FEW = 64
 
 
 class ThreadCopier:
-    """Copies files in threads of this process. Picklable where ``on_result`` is.
+    """Copies files in threads of this process. Picklable.
 
     Copying small files waits far more than it works (closing one on HDFS takes half a second), so there are many threads.
 
@@ -32,7 +32,6 @@ class ThreadCopier:
         source: where files and cmroot are read.
         target: where replicas go.
         threads: files in flight.
-        on_result: called in the consumer's thread with each answer, e.g. for progress.
         executor: what the results say about who copied.
         bandwidth: most bytes per second that all these threads read; None for as fast as it goes.
     """
@@ -43,14 +42,12 @@ class ThreadCopier:
         target: Storage,
         *,
         threads: int = 128,
-        on_result: Callable[[CopyResult | CopyFailure], None] | None = None,
         executor: str = "threads",
         bandwidth: float | None = None,
     ) -> None:
         self._source = source
         self._target = target
         self._threads = threads
-        self._on_result = on_result
         self._executor = executor
         self._bandwidth = bandwidth
         self._check: Check = go_on
@@ -78,10 +75,7 @@ class ThreadCopier:
         first = list(islice(waiting, most))
         answer_of = partial(self._answer, read=read, at_once=len(first) < most)
         with closing(Threads(threads, "copy")) as pool:
-            for answer in pool.unordered(answer_of, chain(first, waiting)):
-                if self._on_result:
-                    self._on_result(answer)
-                yield answer
+            yield from pool.unordered(answer_of, chain(first, waiting))
 
     def copy_packs(self, packs: Iterable[list[CopyTask]]) -> Iterator[CopyResult | CopyFailure]:
         """The same for packs, as Spark's ``mapPartitions`` hands them over."""
