@@ -62,7 +62,7 @@ class Drifting:
         """Why it is not repaired, if it is not."""
         connection = self.connection
         sides = connection.source, connection.target, connection.store, connection.copier
-        return repair_drift(*sides, self.origin.database, found)
+        return repair_drift(*sides, self.origin.database, found, progress=None)
 
     def repaired(self, table: str) -> dict[str, str]:
         """Finds drift and repairs it; then the replica is equal, and nothing is found again."""

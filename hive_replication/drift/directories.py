@@ -16,13 +16,16 @@ from hive_replication.verify.listing_digest import Listing, Observation, observe
 _LOG = logging.getLogger(__name__)
 
 
-def observed(storage: Storage, locations: Sequence[str], now: float = 0.0) -> Iterator[Observation]:
-    """Directories as they are listed; with a time, files that are being written are told from those left behind."""
-    return storage.many.map(partial(observe, storage, now=now), locations)
+def observed(storage: Storage, locations: Sequence[str]) -> Iterator[Observation]:
+    """Directories as they are listed."""
+    return storage.many.map(partial(observe, storage, now=0.0), locations)
 
 
 def observed_or_not(storage: Storage, locations: Sequence[str], now: float = 0.0) -> Iterator[Observation | Unread]:
-    """The same, where one that cannot be read hides no other."""
+    """The same, where one that cannot be read hides no other.
+
+    With a time, files that are being written are told from those left behind.
+    """
     return storage.many.map(partial(_observed_or_not, storage, now=now), locations)
 
 

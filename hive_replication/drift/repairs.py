@@ -19,7 +19,7 @@ def repair_drift(
     database: str,
     drift: TableDrift,
     *,
-    progress: Progress | None = None,
+    progress: Progress | None,
 ) -> list[str]:
     """Repairs a table's drifted partitions, or the table if it has none.
 
@@ -30,7 +30,7 @@ def repair_drift(
         copier: copies files.
         database: source database.
         drift: the result of its scan.
-        progress: shows the progress.
+        progress: shows the progress; None for nothing.
 
     Returns:
         Reasons for what could not be repaired; empty if everything was.

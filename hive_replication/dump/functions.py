@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from hive_replication.dump.cm_roots import CmRoots
 from hive_replication.dump.format.record_types import FunctionRecord
 from hive_replication.dump.source import Source
-from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
+from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Function, copy_of
@@ -20,7 +20,7 @@ from hive_replication.storage.boundary import qualified
 _ANYWHERE = frozenset({"ivy", "http", "https", "file", ""})
 
 
-def function_record(source: Source, function: Function, kept: CmRoots, boundary: SourceBoundary = ANYWHERE) -> FunctionRecord:
+def function_record(source: Source, function: Function, kept: CmRoots, boundary: SourceBoundary) -> FunctionRecord:
     """A function with those of its resources that have to be copied, as they are now.
 
     Hive records no checksum of them at the event (its own REPL DUMP looks at the dump, too), but copies them to cmroot at
@@ -32,7 +32,7 @@ def function_record(source: Source, function: Function, kept: CmRoots, boundary:
     return FunctionRecord(function, tuple(_files(source, function, kept)))
 
 
-def unread_record(source: Source, function: Function, boundary: SourceBoundary = ANYWHERE) -> FunctionRecord:
+def unread_record(source: Source, function: Function, boundary: SourceBoundary) -> FunctionRecord:
     """The same without a look at the resources, so without their checksums."""
     function = with_stores(function, boundary.beside)
     resources = () if boundary.why_outside(function) else function.resourceUris or ()

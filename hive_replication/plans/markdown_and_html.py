@@ -61,9 +61,9 @@ def as_markdown(report: PlanReport, *, window: str = "", most_rows: int = _MOST_
     return _rendered(_MARKDOWN, "plan.md.j2", report, window, most_rows)
 
 
-def as_html(report: PlanReport, *, window: str = "", most_rows: int = _MOST_ROWS) -> str:
-    """The report as one HTML page that needs nothing else; arguments as :func:`as_markdown`."""
-    return _rendered(_HTML, "plan.html.j2", report, window, most_rows)
+def as_html(report: PlanReport, *, window: str = "") -> str:
+    """The report as one HTML page that needs nothing else; ``report`` and ``window`` as in :func:`as_markdown`."""
+    return _rendered(_HTML, "plan.html.j2", report, window, _MOST_ROWS)
 
 
 def _rendered(environment: Environment, template: str, report: PlanReport, window: str, most_rows: int) -> str:

@@ -89,7 +89,7 @@ def shape_differences(source: Mapping[str, str], target: Mapping[str, str], sour
 
 
 def source_paths(
-    thing: Table | Partition, source_roots: Sequence[str], target_roots: Sequence[str], original: Table | Partition | None = None
+    thing: Table | Partition, source_roots: Sequence[str], target_roots: Sequence[str], original: Table | Partition | None
 ) -> Iterator[str]:
     """Paths in a target object that point to the source: a reader or writer of the replica would use the source's data.
 

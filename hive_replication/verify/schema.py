@@ -15,7 +15,7 @@ from hive_replication.verify.columns_and_parameters import expected_shape, parti
 
 
 def schema_differences(
-    source: Source, target: Target, database: str, table: str, partitions: Collection[str] | None = None
+    source: Source, target: Target, database: str, table: str, partitions: Collection[str] | None
 ) -> Iterator[tuple[str, str]]:
     """Columns, types, formats, parameters and owners that differ now.
 

@@ -583,7 +583,7 @@ def test_what_is_not_as_a_reader_sees_it_at_the_source_is_found_and_mended(ledge
         drifted = scan.table("a")
         assert drifted is not None
         assert [one.partition for one in drifted.drifted] == [""]
-    assert repair_drift(*sides, ledger.database, drifted) == []
+    assert repair_drift(*sides, ledger.database, drifted, progress=None) == []
     assert comparison(ledger).differences == ()
 
     # What a compaction of the source leaves: one base, and nothing that it made needless.

@@ -95,7 +95,7 @@ def ack_text(
     return json.dumps(value).encode()
 
 
-def read_ack(storage: Storage, directory: str, key: SigningKey | None = None) -> Ack:
+def read_ack(storage: Storage, directory: str, key: SigningKey | None) -> Ack:
     """Reads and checks the ack file of a dump.
 
     Raises:

@@ -49,7 +49,7 @@ class DumpFiles:
         digests: of all its files by their paths below it; None for a dump of an earlier version, which has none.
     """
 
-    def __init__(self, storage: Storage, directory: str, digests: Mapping[str, FileDigest] | None = None) -> None:
+    def __init__(self, storage: Storage, directory: str, digests: Mapping[str, FileDigest] | None) -> None:
         self._storage, self._directory, self._digests = storage, directory, digests
         self._kept: dict[str, bytes] = {}
         self._room, self._lock = _KEPT, Lock()

@@ -18,7 +18,7 @@ from hive_replication.dump.functions import function_record
 from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations, table_of
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
-from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
+from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.dump.statistics import names_all
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
@@ -41,7 +41,7 @@ class EventFiles:
         boundary: what may be read of it.
     """
 
-    def __init__(self, source: Source, locations: PresentLocations, boundary: SourceBoundary = ANYWHERE) -> None:
+    def __init__(self, source: Source, locations: PresentLocations, boundary: SourceBoundary) -> None:
         self._source, self._locations, self._boundary = source, locations, boundary
         self._metadata_only = source.policy.metadata_only
 

@@ -48,9 +48,9 @@ class LaneIncarnations:
         filters: PartitionFilters,
         *,
         acid: bool,
-        left_out: Callable[[Table], object] = lambda _: False,
-        state_id: Callable[[str], int | None] = lambda _: None,
-        undumped: Callable[[Collection[str]], bool] = lambda _: False,
+        left_out: Callable[[Table], object],
+        state_id: Callable[[str], int | None],
+        undumped: Callable[[Collection[str]], bool],
     ) -> None:
         self._mapping, self._includes, self._filters, self._acid = mapping, includes, filters, acid
         self._left_out, self._state_id = left_out, state_id

@@ -11,6 +11,7 @@ from hive_replication.dump.cm_roots import CmRoots
 from hive_replication.dump.functions import function_record
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
+from hive_replication.dump.source_boundary import ANYWHERE
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load.untrusted_dump import validate_files
@@ -77,7 +78,7 @@ def test_a_copy_whose_blocks_are_lost_is_listed_so_that_it_differs() -> None:
 def test_a_function_whose_jar_has_no_checksum_is_dumped(problem: Exception) -> None:
     uris = [ResourceUri(uri=f"{AT}/{name}") for name in "ab"]
     source: Any = SimpleNamespace(storage=_Directory(problem))
-    found = function_record(cast("Source", source), Function("f", "db", resourceUris=uris), CmRoots("hdfs://s/cm"))
+    found = function_record(cast("Source", source), Function("f", "db", resourceUris=uris), CmRoots("hdfs://s/cm"), ANYWHERE)
     assert [(file.uri, file.checksum) for file in found.files] == [(f"{AT}/a", "0a"), (f"{AT}/b", "")]
 
 
