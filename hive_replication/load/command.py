@@ -29,7 +29,6 @@ from hive_replication.load.rebuilt_tables import with_rebuilt_tables
 from hive_replication.load.records import Record, RecordStore, window_name
 from hive_replication.load.records.record import Action
 from hive_replication.load.replica.covers import covers
-from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Held, LoadReport
 from hive_replication.load.report_log import log_report
@@ -137,7 +136,7 @@ class _Load:
             replica = TargetDatabase(target, self.database, lock.check, dry=False)
             boundary = _boundary(target, source, reader)
             copier = WhileHeld(self.copier, lock.check)
-            repairs = _repairs(replica.state, reader, self.table, repair=repair)
+            repairs = _repairs(replica, reader, self.table, repair=repair)
             session = Session(replica, reader, self.table, copier, self.progress, repairs=repairs, boundary=boundary)
             if self.statement.to_evid is not None and session.exists:
                 require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
@@ -165,11 +164,12 @@ class _Load:
         return session
 
 
-def _repairs(state: ReplicaState, reader: DumpReader, table: str | None, *, repair: bool) -> Repairs:
+def _repairs(replica: TargetDatabase, reader: DumpReader, table: str | None, *, repair: bool) -> Repairs:
     """What a load repairs of its target table, or of the whole database."""
     header = reader.header
     if header.kind != "bootstrap" or not (repair or header.recovery):
         return ""
+    state = replica.state
     stands = state.applied if table is None else state.position(table)
     held = bool(state.held) if table is None else table in state.held
     return "behind" if header.recovery or held or not covers(stands, header.to_evid) else "level"

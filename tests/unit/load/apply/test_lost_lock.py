@@ -170,7 +170,7 @@ def test_a_load_copies_for_as_long_as_it_holds_its_lock(monkeypatch: pytest.Monk
     for name, made in (("MetastoreLock", lock), ("TargetDatabase", None), ("_boundary", None)):
         monkeypatch.setattr(command, name, lambda *_, made=made, **__: made)  # type: ignore[misc]
     monkeypatch.setattr(command, "Session", begun)
-    some: Any = SimpleNamespace(metastore=None, copy=iter)
+    some: Any = SimpleNamespace(metastore=None, copy=iter, header=SimpleNamespace(kind="incremental"))
     load = command._Load(some, some, some, some, some, "sales", None, Silent())  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(InterruptedError):
         load.run(repair=False, only=None, source=None)

@@ -11,6 +11,7 @@ import pytest
 from hive_replication.dump.format.interface import DumpReader
 from hive_replication.dump.format.record_types import DumpHeader
 from hive_replication.errors import Refused
+from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.command import _repairs  # pyright: ignore[reportPrivateUsage]
 from hive_replication.load.journal.journal import Journal, Repairs
 from hive_replication.load.journal.lane_record import LaneRecord, Step
@@ -190,12 +191,16 @@ def test_only_a_load_that_repairs_says_so_and_before_it_changes_anything(windows
 @pytest.mark.parametrize("table", ["t", None])
 def test_a_repair_says_whether_events_had_brought_its_tables_as_far(table: str | None) -> None:
     level, part = ReplicaState(OURS, 60), header(60, table)
-    assert _repairs(level, _reader(part), table, repair=True) == "level"
-    assert _repairs(level, _reader(part), table, repair=False) == ""
+    assert _repairs(_at(level), _reader(part), table, repair=True) == "level"
+    assert _repairs(_at(level), _reader(part), table, repair=False) == ""
     for state in (ReplicaState(OURS, 50), level.quarantine("t", 40, "no space"), level.quarantine("t", 60, "no space")):
-        assert _repairs(state, _reader(part), table, repair=True) == "behind"
-    assert _repairs(level, _reader(header(60, recovery="token")), None, repair=False) == "behind"
-    assert _repairs(level, _reader(replace(part, kind="incremental")), table, repair=True) == ""
+        assert _repairs(_at(state), _reader(part), table, repair=True) == "behind"
+    assert _repairs(_at(level), _reader(header(60, recovery="token")), None, repair=False) == "behind"
+    assert _repairs(_at(level), _reader(replace(part, kind="incremental")), table, repair=True) == ""
+
+
+def _at(state: ReplicaState) -> TargetDatabase:
+    return cast("TargetDatabase", SimpleNamespace(state=state))
 
 
 def _reader(part: DumpHeader) -> DumpReader:
