@@ -675,3 +675,18 @@ def test_what_was_added_to_an_external_table_outside_is_put_aside_and_nothing_el
     path = outside.place.removeprefix("file://")
     assert {one.partition("/")[2] for one in aside} == {f"external{path}/{name}" for name in "gh"}
     assert len({one.partition("/")[0] for one in aside}) == 1
+
+
+def test_a_view_that_was_dropped_or_made_since_goes_back_alone(windows: _Replica) -> None:
+    """It has no directory."""
+    old, made = windows.table("v", 1500), windows.table("new", 1660)
+    for view in (old, made):
+        view.sd.location, view.tableType = None, "VIRTUAL_VIEW"
+    dropped = LaneRecord(("v",), (Step("DropTable", 1650, "v", origin="v"),), {"v": old})
+    created = LaneRecord(("new",), (Step("CreateTable", 1660, "new"),))
+    windows.load(1600, 1700, (dropped, {"v": None}), (created, {"new": made}), windows.changed("t", 1550, 1670))
+    undo(windows.target, "db", "v", 1600)
+    assert windows.stands == {"t": 1670, "u": 1460, "v": 1500, "new": 1660}
+    assert windows.metastore.kept["v"] == old
+    undo(windows.target, "db", None, 1600)
+    assert windows.stands == {"t": 1550, "u": 1460, "v": 1500}
