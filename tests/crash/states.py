@@ -1,4 +1,8 @@
-"""What a reader of a database sees: its objects with their files, and how two such states may differ."""
+"""What a reader of a database sees: its objects with their files, and how two such states may differ.
+
+Which directories a reader of a transactional table reads is found by the product's own rules (``hive_replication.acid``) on both
+sides, so an error in them is the same on both and not seen here: ``tests/acid`` has real Hive as the witness.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from itertools import islice
 
 import pytest
 
@@ -34,8 +35,13 @@ def test_all_rows_are_there_in_order(size: int) -> None:
 
 
 def test_two_readers_do_not_disturb_each_other() -> None:
-    copies = Copies(map(result, range(5_000)))
-    assert all(one == another for one, another in zip(copies, copies, strict=True))
+    rows = [result(number) for number in range(5_000)]
+    copies = Copies(rows)
+    ahead, behind = iter(copies), iter(copies)
+    assert list(islice(ahead, 2_500)) == rows[:2_500]
+    for row, later in zip(rows[:2_500], rows[2_500:], strict=True):  # in turns, from different places of the file
+        assert (next(behind), next(ahead)) == (row, later)
+    assert (list(behind), list(ahead)) == (rows[2_500:], [])
 
 
 def test_figures() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.load.replica import advance_idle as advance_module
-from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, Table
 from sensors.notification_log import idle
@@ -81,14 +81,20 @@ def test_a_run_reads_the_log_where_a_transaction_is_open_on_the_replica(monkeypa
     assert advanced == [("stock", 20, 150, 150, "hash of 150")]
 
 
-def test_the_replica_of_another_policy_is_not_advanced(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("writes", "applied"), [(POLICY.name, [10, 150]), ("b", [10])])
+def test_only_the_replica_of_the_policy_is_advanced(monkeypatch: pytest.MonkeyPatch, writes: str, applied: list[int]) -> None:
     """Events of tables that only that policy has were skipped."""
     for name in ("MetastoreLock", "parameter_lock"):
-        monkeypatch.setattr(advance_module, name, lambda *_: nullcontext())
-    home = Database("copy", parameters=ReplicaState("uuid/sales", 10, policy="b").parameters())
-    target: Any = SimpleNamespace(database=lambda _: home)  # cannot be altered
+        monkeypatch.setattr(advance_module, name, lambda *_: nullcontext(Mock()))
+    written = [Database("copy", parameters=ReplicaState("uuid/sales", 10, policy=writes).parameters())]
+
+    def alter(_name: str, new: Database, _read: Database) -> None:
+        written.append(new)
+
+    target: Any = SimpleNamespace(database=lambda _: written[-1], alter_database=alter)
     connection = connected(target)
     advance_idle(connection, found(connection, Replica("sales", 10, scanned=150)), frozenset())
+    assert [replica_state(one).applied for one in written] == applied
 
 
 @pytest.mark.parametrize(

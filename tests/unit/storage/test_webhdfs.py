@@ -353,7 +353,8 @@ def test_each_namenode_is_examined(serve: Callable[..., Server]) -> None:
 
 
 def test_examined(serve: Callable[..., Server]) -> None:
-    WebHdfs(serve((200, {"FileStatus": {"type": "DIRECTORY"}})).address).examine()
+    server = serve((200, {"FileStatus": {"type": "DIRECTORY"}}))
+    assert WebHdfs(server.address).examine() == {server.address: "active"}
 
 
 def test_many_threads_wait_for_the_first_list_of_datanodes(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
