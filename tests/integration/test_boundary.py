@@ -103,3 +103,23 @@ def test_a_window_holds_what_moves_elsewhere_until_the_policy_allows_it(replicat
     assert "dump again" in one.reason, "the dump has nothing of it: an empty table would be wrong"
     assert allowed.load(allowed.dump(since).directory).held == ()
     allowed.assert_equal()
+
+
+def test_what_a_dump_may_not_read_is_held_though_the_boundary_has_grown_by_its_load(warehouse: Warehouse) -> None:
+    """Somebody set the database's location there in between: the table came empty, and nothing was held."""
+    root = warehouse.connection.source.policy.source.roots[0].uri
+    lake = f"{root}lake/{warehouse.database}"
+    warehouse.sql(
+        f"CREATE EXTERNAL TABLE outside (a INT) LOCATION '{lake}/outside'",
+        "CREATE TABLE parted (a INT) PARTITIONED BY (ds STRING)",
+        f"ALTER TABLE parted ADD PARTITION (ds='1') LOCATION '{lake}/parted'",
+    )
+    for place in ("outside", "parted"):
+        warehouse.connection.source.storage.write(f"{lake}/{place}/f", b"1\n")
+    dump = warehouse.dump().directory
+    warehouse.sql(f"ALTER DATABASE {{db}} SET LOCATION '{lake}'")
+    held = {one.tables: one.reason for one in warehouse.load(dump).held}
+    assert set(held) == {("outside",), ("parted",)}
+    assert all("dump again" in reason for reason in held.values())
+    assert warehouse.load(warehouse.dump().directory, repair=True).held == ()
+    warehouse.assert_equal()

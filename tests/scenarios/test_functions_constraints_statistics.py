@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -334,3 +335,41 @@ def test_s227_bootstrap_function(warehouse: Warehouse, connection: Connection, h
     )
     again = repl_load(connection.target, ReplLoad(dump.directory, stranger), connection.store, connection.copier)
     assert [(held.tables, held.refused) for held in again.held] == [(("f()",), True)]
+
+
+@pytest.mark.parametrize("step", ["_finish", "foreign_key_lanes", "done"])
+def test_a_bootstrap_that_begins_again_has_what_belongs_to_its_objects_from_its_own_dump(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Constraints, statistics and the database's owner were those of the first dump where the second one had none."""
+    warehouse.sql(*CONSTRAINTS, "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    warehouse.sql("ALTER TABLE parts ADD PARTITION (ds='1')", "ALTER DATABASE {db} SET OWNER USER first")
+    warehouse.load_data("child", "1\n")
+    analyze(warehouse, "parent", [of_column("a", 1, 2)])
+    analyze(warehouse, "parts", [of_column("a", 1, 2)], "ds=1")
+    first = warehouse.dump()
+    with monkeypatch.context() as patch:
+        if step != "done":
+            patch.setattr(import_module("hive_replication.load.bootstrap"), step, _killed)
+            with pytest.raises(Killed):
+                warehouse.load(first.directory)
+        else:
+            assert warehouse.load(first.directory).held == ()
+    source = warehouse.connection.source.metastore
+    source.delete_statistics(warehouse.database, "parent", "", "a")
+    source.delete_statistics(warehouse.database, "parts", "ds=1", "a")
+    warehouse.sql("ALTER TABLE child DROP CONSTRAINT {db}_parent", "ALTER DATABASE {db} SET OWNER USER second")
+    (key,) = source.constraints(warehouse.database, "parent")
+    source.drop_constraint(warehouse.database, "parent", key.name)
+    warehouse.sql("ALTER TABLE parent SET OWNER USER second")
+    assert warehouse.load(warehouse.dump().directory).held == ()
+    assert_same_constraints(warehouse, {"parent": 0, "child": 2})
+    assert_same_statistics(warehouse, "parent", "parts")
+    target = warehouse.connection.target.metastore
+    found = target.database(warehouse.database)
+    assert (found and found.ownerName, getattr(target.table(warehouse.database, "parent"), "owner", "")) == ("second", "second")
+    warehouse.assert_equal()
+
+
+def _killed(*_: object, **__: object) -> None:
+    raise Killed
