@@ -19,6 +19,7 @@ from hive_replication.load.replica.state import ReplicaState
 from tests.bootstraps import SOURCE, Loading, header, loading, record
 
 _FILES = 200  # of each table
+_PLACE = "hdfs://src/counted/"
 
 
 class Batches(Loading):
@@ -28,7 +29,8 @@ class Batches(Loading):
     tables = 0
 
     def carry_out(self, plan: SegmentPlan, *_: object) -> None:
-        self.most = max(self.most, sum(isinstance(one, FileRef) for one in gc.get_objects()))
+        files = (one.uri for one in gc.get_objects() if isinstance(one, FileRef))  # other tests may have left some behind
+        self.most = max(self.most, sum(uri.startswith(_PLACE) for uri in files))
         self.tables += len(plan.lanes)
 
     def finish(self, *_: object, **__: object) -> None:
@@ -40,7 +42,7 @@ def most_held(tables: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
     def read() -> Iterator[TableRecord]:
         for number in range(tables):
-            files = (FileRef(f"hdfs://src/w/db.db/t{number:03}/{file}", "aa") for file in range(_FILES))
+            files = (FileRef(f"{_PLACE}{tables}/t{number:03}/{file}", "aa") for file in range(_FILES))
             yield replace(record(f"t{number:03}"), files=tuple(files))
 
     monkeypatch.setattr(bootstrap, "_MOST", 3 * _FILES)
@@ -58,4 +60,4 @@ def most_held(tables: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_memory_does_not_grow_with_the_files_of_a_dump(monkeypatch: pytest.MonkeyPatch) -> None:
     """All files of all tables that are not partitioned were in memory at once, from the first to the last."""
-    assert most_held(40, monkeypatch) == most_held(10, monkeypatch) <= 6 * _FILES
+    assert max(most_held(10, monkeypatch), most_held(40, monkeypatch)) <= 6 * _FILES
