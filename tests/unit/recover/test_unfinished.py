@@ -52,7 +52,7 @@ class Replica:
         database = Database(name="db", parameters=with_state({}, self.state))
         metastore = SimpleNamespace(database=lambda _: database, table_names=lambda _: ["a", "c"], tables=self.tables)
         target: Any = SimpleNamespace(policy=POLICY, metastore=metastore)
-        store: Any = SimpleNamespace(create=lambda *_: self.draft)
+        store: Any = SimpleNamespace(create=lambda *_, **__: self.draft)
         return dump_recovery(self.source, target, store, "db", Gap(UNFINISHED, self.state.applied or 0, "failed for b"))[0]
 
 
