@@ -45,6 +45,14 @@ def is_partitioned(table: Table) -> bool:
     return bool(table.partitionKeys) and not is_view(table)
 
 
+def other_shape(existing: Table, wanted: Table) -> bool:
+    """Whether a table cannot be altered into another: other keys, a view against a table, or no longer transactional."""
+    if is_transactional(existing) and not is_transactional(wanted):
+        return True
+    keys = [[(key.name, key.type) for key in table.partitionKeys or []] for table in (existing, wanted)]
+    return keys[0] != keys[1] or is_view(existing) != is_view(wanted)
+
+
 def has_files(table: Table) -> bool:
     """Whether a table's own directory holds its files: no view, and not partitioned."""
     return not is_view(table) and not table.partitionKeys and bool(table.sd.location)

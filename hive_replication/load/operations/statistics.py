@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from hive_replication.dump.statistics import statistics_of
 from hive_replication.errors import ReplicationError
 from hive_replication.load.operations.kinds import CustomOperation
 from hive_replication.load.replica.name_mapping import object_name
@@ -44,6 +45,11 @@ class Columns:
     partition: str
     columns: tuple[ColumnStatisticsObj, ...]
     accurate: str
+
+    @classmethod
+    def of(cls, partition: str, thing: Table | Partition) -> Columns:
+        """Those that a dumped table or partition carries."""
+        return cls(partition, tuple(statistics_of(thing)), (thing.parameters or {}).get(ACCURATE, ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,7 @@ from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.partition_filters import inside, why_unfit
-from hive_replication.metastore.statistics import ACCURATE
-from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional, is_view
+from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional, is_view, other_shape
 from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table, copy_of
 from hive_replication.policy.model import ConflictPolicy
@@ -139,7 +138,7 @@ class ObjectPlanner:
             yield from self._transactional(staging, name, record, record.write_ids, existing, partitions)
             return
         image = self.mapping.new_table(record.table, self.evid)
-        if existing is not None and self.whole and _other_shape(existing, record.table):
+        if existing is not None and self.whole and other_shape(existing, record.table):
             yield from self._aside(name, existing)
             yield op.DropTable(self.evid, name, ends=is_transactional(existing))
             existing = None
@@ -231,7 +230,7 @@ class ObjectPlanner:
             counted = (
                 one for one in batch if self._behind(existing, present.get(one.name), attached=statistics_of(one.partition))
             )
-            statistics = tuple(_columns(record.name, record.partition) for record in counted)
+            statistics = tuple(Columns.of(record.name, record.partition) for record in counted)
             if statistics:
                 yield SetStatistics(self.evid, table, statistics, whole=True)
         for others in self.present.others() if existing and self.whole and not self.metadata_only else ():
@@ -285,7 +284,7 @@ class ObjectPlanner:
     def _attached(self, table: str, record: TableRecord, existing: Table | None) -> Iterator[op.Operation]:
         """Column statistics and constraints of the table itself; foreign keys come when all tables are there."""
         if self._behind(existing, existing, attached=statistics_of(record.table)):
-            yield SetStatistics(self.evid, table, (_columns("", record.table),), whole=True)
+            yield SetStatistics(self.evid, table, (Columns.of("", record.table),), whole=True)
         yield from self._constraints(table, record, existing)
 
     def _constraints(self, table: str, record: TableRecord, existing: Table | None) -> Iterator[op.Operation]:
@@ -318,15 +317,3 @@ class ObjectPlanner:
 
     def _due(self, state_id: int, *, again: bool = False) -> bool:
         return gate.due(self.evid, state_id, again=again or self.repair, other_history=self.other_history)
-
-
-def _columns(partition: str, thing: Table | Partition) -> Columns:
-    return Columns(partition, tuple(statistics_of(thing)), (thing.parameters or {}).get(ACCURATE, ""))
-
-
-def _other_shape(existing: Table, wanted: Table) -> bool:
-    """Whether a table cannot be altered into another: other keys, a view against a table, or no longer transactional."""
-    if is_transactional(existing) and not is_transactional(wanted):
-        return True
-    keys = [[(key.name, key.type) for key in table.partitionKeys or []] for table in (existing, wanted)]
-    return keys[0] != keys[1] or is_view(existing) != is_view(wanted)
