@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from hive_replication.dump.format.closed_directories import passed_over_if_closed
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import DumpHeader
 from hive_replication.errors import BadRequest, Refused
@@ -110,10 +111,15 @@ class OldDumps:
         for name in self.names:
             for directory in self.store.unfinished(name, self.expiry):
                 if self._noted(directory) in ("", self.policy.name):  # "" has only what retention began to delete
-                    yield self._removal(directory, lambda _, left=directory: self.store.is_unfinished(left, self.expiry))
+                    yield self._removal(directory, lambda _, left=directory: self._is_left(left))
 
     def _removal(self, directory: str, is_due: Callable[[InUse], bool]) -> Removal:
         return Removal(Swept("dump", directory, "", 0), is_due, lambda: self.store.remove(directory))
+
+    def _is_left(self, directory: str) -> bool:
+        with passed_over_if_closed("the dump", directory):  # another account may have closed it since it was listed
+            return self.store.is_unfinished(directory, self.expiry)
+        return False
 
     def _old(self) -> Iterator[OldDump]:
         """The policy's old dumps."""

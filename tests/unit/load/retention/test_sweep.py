@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -576,6 +577,28 @@ def test_an_interrupted_dump_that_somebody_goes_on_with_meanwhile_is_kept(
     monkeypatch.setattr(Lock, "__enter__", enter)
     assert sweep(target, "sales", store) == []
     assert store.storage.exists(ours)
+
+
+def test_an_interrupted_dump_that_is_closed_meanwhile_keeps_nothing_else(
+    target: Target, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The round ended there, and the rest was left."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    closed, other = (interrupted(store, f"{root}/sales/{name}") for name in ("1", "2"))
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    entered = Lock.__enter__
+    with ExitStack() as meanwhile:
+
+        def enter(lock: Lock) -> Lock:
+            meanwhile.enter_context(closed_directory(closed))
+            return entered(lock)
+
+        monkeypatch.setattr(Lock, "__enter__", enter)
+        assert [one.path for one in sweep(target, "sales", store)] == [other]
+    assert f"{closed} is passed over" in caplog.text
 
 
 def test_the_dump_of_a_table_is_kept_with_that_of_the_planned_window_that_takes_it_in(
