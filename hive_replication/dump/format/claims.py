@@ -77,9 +77,10 @@ def _policy_in(claim: Owner) -> str:
     """In the first line of its request: identity of the source, statement, partitions, policy (``dump.command``)."""
     try:
         values: Any = parsed((claim.request or "").partition("\n")[0].encode(), most=MOST_NOTE)
-        return str(values[3]["name"])
+        name = values[3]["name"]
     except (ValueError, TypeError, LookupError):
         return ""
+    return name if isinstance(name, str) else ""
 
 
 def is_writer_gone(owner: Owner, entries: Mapping[str, FileStatus]) -> bool:

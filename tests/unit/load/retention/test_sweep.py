@@ -527,7 +527,8 @@ def test_dumps_of_earlier_versions_are_of_the_policy_that_their_writers_noted(
     store = TreeStore(Storage((Root(uri=root),)), root)
     state = ReplicaState("uuid/sales", 9).parameters()
     metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
-    requests = (request_of(), request_of("second"), None, '["uuid", 1]', "[" * 10)
+    untold = json.dumps(["uuid", {}, None, {"name": None}])
+    requests = (request_of(), request_of("second"), None, '["uuid", 1]', "[" * 10, untold)
     earlier = [replace(dump_header(), policy="", target="") for _ in requests]
     ours, *others = (
         store.create(Scope("sales"), request, resumable=False).finish(header).directory
@@ -536,7 +537,7 @@ def test_dumps_of_earlier_versions_are_of_the_policy_that_their_writers_noted(
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     assert [one.path for one in sweep(target, "sales", store)] == [ours]
     assert store.dumps("sales") == sorted(others)
-    assert "3 old dumps are kept, since they do not tell for which policy they were made" in caplog.text
+    assert "4 old dumps are kept, since they do not tell for which policy they were made" in caplog.text
 
 
 def test_only_what_an_interrupted_dump_of_the_policy_left_is_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
