@@ -15,7 +15,7 @@ from tests.bootstraps import SOURCE, header, loaded, record
 FIRST = ReplicaState(SOURCE, None, checkpoint="hdfs://dst/dumps/db/first")
 
 
-@pytest.mark.parametrize("state", [FIRST, ReplicaState(SOURCE, 50)], ids=["interrupted", "older"])
+@pytest.mark.parametrize("state", [FIRST, ReplicaState(SOURCE, 50), ReplicaState()], ids=["interrupted", "older", "made by hand"])
 def test_the_database_gets_the_properties_of_the_dump(state: ReplicaState) -> None:
     """It kept the owner, comment and properties with which the first dump had made it, or those of events before the dump."""
     altered = Database("db", "second", model.ROOT, {"k": "2"}, ownerName="finance")
