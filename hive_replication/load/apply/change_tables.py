@@ -104,7 +104,7 @@ class Flipper:
         require_open(self._metastore, image)
         if is_transactional(image):
             with self._ending:
-                vacate(self._metastore, image, lambda: self._end_transactions(operation.table))
+                vacate(self._metastore, image, lambda: self._end_transactions(operation.table) if operation.ends else None)
         self._metastore.create_table(with_fingerprint(image, file_names(operation.content)))
 
     def _alter_table(self, operation: op.AlterTable) -> None:

@@ -39,12 +39,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(NoPartitions):
-    """Creates a table or view; ``plain`` is Hive's plain path for it, "" for views."""
+    """Creates a table or view; ``plain`` is Hive's plain path for it, "" for views; ``ends`` as of :class:`DropTable`.
+
+    It ends what wrote to a table of the name that somebody else dropped.
+    """
 
     kind = "CreateTable"
     image: Table
     content: Content
     plain: str
+    ends: bool = False
 
     @property
     def contents(self) -> Iterator[tuple[str, Content]]:

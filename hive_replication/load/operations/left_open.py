@@ -45,13 +45,19 @@ def end_replayed(
     Raises:
         Refused: data of theirs lies outside the directories that the policy allows.
     """
-    metastore, named = target.metastore, () if only is None else (only,)
-    writing = writers(metastore, database, *named)
+    metastore = target.metastore
+    writing = writers(metastore, database, None if only is None else [only])
+    if only is not None and not writing:  # nearly always, and one call tells
+        return
+    tables = transactional_tables(metastore, database) if writing else {}
+    named = tables.keys() if only is None else {*tables, only}
+    if only is not None:
+        writing = writers(metastore, database, named)
     found = metastore.replayed_among(writing) if writing else []  # others are of whoever writes to tables of their own
-    tables = transactional_tables(metastore, database) if found else {}
-    written = {one: set(metastore.write_ids_of(one, database, {*tables, *named})) for one in found}
+    written = {one: set(metastore.write_ids_of(one, database, named)) for one in found}
     if only is not None:
         written = {one: ids for one, ids in written.items() if {name for name, _ in ids} == {only}}
+    stay = set(found).difference(written)
     if written:
         names = {name for ids in written.values() for name, _ in ids}
         note(names)
@@ -61,9 +67,9 @@ def end_replayed(
             for name in names & tables.keys():
                 own = {write_id for ids in written.values() for table, write_id in ids if table == name}
                 _delete_written(target, database, tables[name], own)
-            _commit_without_data(target, database, policy, written)
+            _commit_without_data(target, database, policy, written, stay)
         else:
-            metastore.abort_replayed(policy, list(written))
+            metastore.abort_replayed(policy, list(written), stay)
     if only is not None:
         return
     end_left(target, database, policy)
@@ -111,8 +117,10 @@ def end_given_up(target: Target, database: str, policy: str, before: str, now: s
         end_replayed(target, database, policy)
 
 
-def _commit_without_data(target: Target, database: str, policy: str, transactions: Collection[int]) -> None:
-    for one in target.metastore.sources_of(policy, transactions):
+def _commit_without_data(
+    target: Target, database: str, policy: str, transactions: Collection[int], stay: Collection[int] = ()
+) -> None:
+    for one in target.metastore.sources_of(policy, transactions, stay):
         with suppress(TransactionGone):  # it was aborted
             target.metastore.replay_commit(policy, one, database, ())
 

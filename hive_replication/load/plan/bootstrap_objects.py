@@ -208,7 +208,7 @@ class ObjectPlanner:
         first.parameters[CHECKPOINT] = self.checkpoint
         plain = self.mapping.table_location(record.table) if record.table.sd.location else ""
         content = op.Content(record.files, staging, origin=record.table.sd.location or "")
-        return op.CreateTable(self.evid, name, first, content, plain)
+        return op.CreateTable(self.evid, name, first, content, plain, ends=is_transactional(record.table))
 
     def _partitions(
         self, staging: str, of: Table, existing: Table | None, partitions: Iterable[PartitionRecord]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
@@ -13,17 +15,17 @@ def transactional_tables(metastore: Metastore, database: str) -> dict[str, Table
     return {one.tableName.lower(): one for one in tables if is_transactional(one)}
 
 
-def writers(metastore: Metastore, database: str, *more: str) -> tuple[int, ...]:
+def writers(metastore: Metastore, database: str, tables: Collection[str] | None = None) -> tuple[int, ...]:
     """Open transactions that have a write id of a table of a database, ascending; none before Hive 4.
 
     Args:
         metastore: of the side.
         database: on that side.
-        more: names of further tables of it, which need not exist.
+        tables: names of transactional tables of it, which need not exist; all that it has where None.
     """
     if metastore.features.major < 4:
         return ()
-    names = sorted({*transactional_tables(metastore, database), *more})
+    names = sorted(transactional_tables(metastore, database) if tables is None else tables)
     seen = metastore.write_ids(database, names) if names else {}
     if not any(one.open for one in seen.values()):
         return ()

@@ -101,12 +101,34 @@ def test_what_was_opened_with_others_is_aborted_alone(monkeypatch: pytest.Monkey
     server, metastore = Transactions(), Metastore("thrift://t:1")
     monkeypatch.setattr(metastore, "call", server.call)
     opened = metastore.replay_open("p", together) | metastore.replay_open("p", [7, 40])
-    metastore.abort_replayed("p", [opened[9].id])
+    metastore.abort_replayed("p", [opened[9].id], {one.id for source, one in opened.items() if source != 9})
     assert {5, 7, 40} <= server.mapped.keys()
     assert 9 not in server.mapped
     assert set(server.mapped) == {5, 7, 40}, "what was opened to ask is aborted, too"
     metastore.abort_replayed("p", [one.id for one in opened.values()])
     assert server.mapped == {}
+
+
+def test_what_was_opened_to_ask_is_aborted_by_the_next_one_after_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes nothing, so that nothing else would find it: days later Hive would give its database up."""
+    server, metastore = Transactions(), Metastore("thrift://t:1")
+    monkeypatch.setattr(metastore, "call", server.call)
+    opened = metastore.replay_open("p", [5, 9])
+    wanted, stay = [opened[9].id], {opened[5].id}
+    assert next(iter(metastore.sources_of("p", wanted, stay))) == 6, "killed before it is aborted"
+    assert set(server.mapped) == {5, 6, 9}
+    metastore.abort_replayed("p", wanted, stay)
+    assert set(server.mapped) == {5}
+
+
+def test_transactions_of_other_policies_cost_no_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, metastore = Transactions(), Metastore("thrift://t:1")
+    monkeypatch.setattr(metastore, "call", server.call)
+    opened = metastore.replay_open("p", [5, 9])
+    metastore.replay_open("q", [7])
+    known = len(server.opened)
+    metastore.abort_replayed("p", [one.id for one in opened.values()])
+    assert len(server.opened) == known
 
 
 class Taken:

@@ -55,7 +55,7 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
         assert (committed, aborted) == ([("p", 5, "db", ()), ("p", 6, "db", ())], [])
         assert left == ["base_0000001", "delta_0000001_0000001", "delta_0000003_0000003"]
     else:
-        assert (committed, aborted, len(left)) == ([], [("p", [70])], 5)
+        assert (committed, aborted, len(left)) == ([], [("p", [70], set())], 5)
 
 
 def test_of_one_table_those_are_ended_that_write_to_no_other() -> None:
@@ -68,14 +68,23 @@ def test_of_one_table_those_are_ended_that_write_to_no_other() -> None:
     written = {70: [("t", 2), ("t", 4)], 71: [("t", 3), ("u", 1)], 72: [("u", 2)]}
     side.metastore.write_ids_of.side_effect = lambda one, *_: iter(written[one])
     end_replayed(side, "db", "p", only="t")
-    assert side.metastore.abort_replayed.call_args_list == [call("p", [70])]
+    assert side.metastore.abort_replayed.call_args_list == [call("p", [70], {71, 72})]
     tables[:] = tables[1:]  # somebody dropped it
     end_replayed(side, "db", "p", only="t")
-    assert side.metastore.abort_replayed.call_args_list == [call("p", [70])] * 2
+    assert side.metastore.abort_replayed.call_args_list == [call("p", [70], {71, 72})] * 2
     side.metastore.abort_replayed.reset_mock()
     del written[70][:]
     end_replayed(side, "db", "p", only="t")
     assert not side.metastore.abort_replayed.called
+
+
+def test_a_table_that_nothing_writes_to_is_asked_for_alone() -> None:
+    """In a repair of a whole database each drop asked for the write ids of all its tables."""
+    side = target()
+    side.metastore.write_ids.return_value = {"t": WriteIds(4)}
+    end_replayed(side, "db", "p", only="t")
+    assert side.metastore.write_ids.call_args_list == [call("db", ["t"])]
+    assert [name for name, *_ in side.metastore.method_calls] == ["write_ids"]
 
 
 def target(*, feeds: bool = False, **more: Any) -> Any:
