@@ -164,7 +164,7 @@ def test_without_java_one_line_says_what_to_install(tmp_path: Path, monkeypatch:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     result = CliRunner().invoke(app, ["up", "--dir", str(tmp_path)])
     assert result.exit_code == 2
-    assert result.output.startswith(f"error: {java.NEEDED}")
+    assert result.output.startswith(f"hive-repl: {java.NEEDED}")
     assert result.output.count("\n") == 1
 
 
@@ -183,7 +183,7 @@ def test_a_folder_with_metastores_on_derby_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["up", "--dir", str(tmp_path)])
     assert result.exit_code == 2
     advice = "delete it, or name another folder"
-    assert result.output.strip() == f"error: {tmp_path} has metastores on Derby, made by an earlier version: {advice}"
+    assert result.output.strip() == f"hive-repl: {tmp_path} has metastores on Derby, made by an earlier version: {advice}"
     assert [path.name for path in tmp_path.iterdir()] == ["source.metastore"]
 
 

@@ -133,7 +133,7 @@ def test_history_says_what_was_done_by_whom(warehouse: Warehouse, shell: Shell) 
         store.storage.delete(kept.uri)
     old = shell("history", name)["entries"]
     assert {one["by"] for one in old} == {""}
-    assert f"{start}-" in old[-1]["window"]
+    assert (old[-1]["to_evid"], old[-2]["window"].split("-")[0]) == (start, str(start))
 
 
 def test_repair_mends_files_and_metadata(warehouse: Warehouse, shell: Shell) -> None:
