@@ -135,6 +135,10 @@ def _begin(session: Session, *, whole_database: bool) -> None:
             if not session.target.metastore.table_names(session.database):  # it was dropped, and made by hand
                 end_left(session.target, session.database, replay_policy(session.mapping))
         session.replica.write_state(session.taken_over(session.state, checkpoint))
+    elif session.state.applied is not None and session.reader.header.scope.partitions is None and not session.dry:
+        # Constraints come after the state id of their table: killed in between, the next window applies their events again.
+        marked = checkpoint or session.state.checkpoint or session.reader.directory
+        session.replica.write_state(replace(session.state, checkpoint=marked))
 
 
 def _lanes(
@@ -269,12 +273,15 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
         state = state.advanced(header.to_evid, header.to_time, header.to_hash)
         quarantines = {name: one for name, one in state.quarantines.items() if name in held}
         at = gate.ahead(state.at, header.to_evid)
-        state = with_scope(session, replace(state, at=at, held={}, quarantines=quarantines, left=left, undone=None))
+        state = replace(state, at=at, held={}, quarantines=quarantines, left=left, undone=None, checkpoint="")
+        state = with_scope(session, state)
         state = with_followed(session, with_held(state, session.held, lost=True))
     elif state.applied is not None and header.scope.partitions is None:
         # What a dump leaves out and the target does not have is no more to wait for than what it brings.
         for name in sorted(set(map(session.mapping.table, (*header.skipped, *(record.name for record in records)))) - held):
             state = state.at_position(name, max(header.to_evid, state.position(name)))
+        if state.checkpoint == session.reader.directory and not held:
+            state = replace(state, checkpoint="")  # another one is of a load that was killed before
     before, replica = session.state.applied, session.replica
     restored = whole_database and not session.dry and forgotten(session.target.storage, replica.location, before) is not None
     if restored:

@@ -60,5 +60,7 @@ def advance(target: Target, database: str, applied: int, evid: int, time: int, m
             return False
         refuse_other_policy(state, database, target.policy.name)
         lock.check()
-        target.metastore.alter_database(database, database_with_state(found, state.advanced(evid, time, message_hash)), found)
+        target.metastore.alter_database(
+            database, database_with_state(found, state.advanced(evid, time, message_hash, behind=bool(state.held))), found
+        )
         return True
