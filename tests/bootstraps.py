@@ -95,6 +95,7 @@ def loading(
     replica = SimpleNamespace(
         target=target, name="db", state=state, there=True, exists=True, location=TARGET, image=image, alter=lambda *_: False
     )
+    replica.check = lambda: None
     replica.write_state = lambda found: setattr(replica, "state", found)
     records = list(records)
     reader = SimpleNamespace(

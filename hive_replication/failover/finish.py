@@ -118,7 +118,7 @@ def open_target(sides: Sides, kind: Kind) -> None:
             _require_ready_still(sides, found)
         if replica_state(found) != state:
             raise Refused(f"{name!r} was loaded at the same moment: run it again")
-        end_replayed(sides.connection.target, name, policy_of(state.source, name))
+        end_replayed(sides.connection.target, name, policy_of(state.source, name), lock.check)
         lock.check()
         policy, until = sides.connection.target.policy.name, metastore.current_event_id()
         set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, until, kind))

@@ -133,7 +133,7 @@ def _begin(session: Session, *, whole_database: bool) -> None:
         if not session.dry:
             session.replica.journal.end()  # it tells of an earlier database of the name, if of any
             if not session.target.metastore.table_names(session.database):  # it was dropped, and made by hand
-                end_left(session.target, session.database, replay_policy(session.mapping))
+                end_left(session.target, session.database, replay_policy(session.mapping), session.replica.check)
         session.replica.write_state(session.taken_over(session.state, checkpoint))
     elif session.state.applied is not None and session.reader.header.scope.partitions is None and not session.dry:
         # Constraints come after the state id of their table: killed in between, the next window applies their events again.

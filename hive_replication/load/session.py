@@ -260,12 +260,12 @@ class Session:
             state: of the database.
             whole: whether the load was of the whole database.
         """
-        changed = bool(self.tally.applied) or bool(self.reader.header.recovery)  # the last entry tells a restored target
-        noted = not self.dry and self.exists and changed
+        changed = self.tally.applied or self.reader.header.recovery  # the last entry tells a restored target
+        noted, check, before = not self.dry and self.exists and bool(changed), self.replica.check, self.state.scope
         if noted:
             self.journal().state(state)
         if not self.dry:
-            end_given_up(self.target, self.database, replay_policy(self.mapping), self.state.scope, state.scope)
+            end_given_up(self.target, self.database, replay_policy(self.mapping), check, before, state.scope)
         self.replica.write_state(state)
         if noted:
             self.journal().done(state.applied if whole else None)

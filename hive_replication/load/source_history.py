@@ -109,7 +109,9 @@ def end_transactions(session: Session) -> None:
     """
     header = session.reader.header
     if header.recovery and header.acid and not session.dry:
-        end_replayed(session.target, session.database, replay_policy(session.mapping), partial(_note_lost, session))
+        end_replayed(
+            session.target, session.database, replay_policy(session.mapping), session.replica.check, partial(_note_lost, session)
+        )
 
 
 def is_purged(source: Metastore, state: ReplicaState, position: int) -> bool:

@@ -167,7 +167,9 @@ class Replay(ReplayNotes):
 
         self._end(policy, transaction, abort)
 
-    def abort_replayed(self, policy: str, transactions: Collection[int], stay: Collection[int] = ()) -> None:
+    def abort_replayed(
+        self, policy: str, transactions: Collection[int], check: Callable[[], None], stay: Collection[int] = ()
+    ) -> None:
         """Aborts transactions of this metastore that stand for a source's, which nobody is going to end any more.
 
         Hive takes no end of them by their own ids. Those of a version that did not note the source's stay open.
@@ -175,37 +177,45 @@ class Replay(ReplayNotes):
         Args:
             policy: whose transactions they are.
             transactions: ids on this metastore.
-            stay: those of the policy that are not to be ended with them.
+            check: raises if the lock is lost, under which nobody else opens any of them; called before each.
+            stay: ids on this metastore of those of the policy that stay open.
         """
-        for one in self.sources_of(policy, transactions, stay):
+        for one in self.sources_of(policy, transactions, check, stay):
             self.replay_abort(policy, one)
 
-    def sources_of(self, policy: str, transactions: Collection[int], stay: Collection[int] = ()) -> Iterator[int]:
+    def sources_of(
+        self, policy: str, transactions: Collection[int], check: Callable[[], None], stay: Collection[int] = ()
+    ) -> Iterator[int]:
         """Those of a source that transactions of this metastore may stand for, by what is noted of them.
 
-        Where one that stays may stand for some of these, the metastore is asked which one does for which.
+        Where some that stay open may stand for some of these, the metastore is asked which one does for which, by opening each.
+        What that opened before a kill stands in no ``stay`` of the next try, which ends it.
 
         Args:
-            policy: whose transactions they are.
+            policy: whose transactions they are; those of other policies are of other names.
             transactions: ids on this metastore.
-            stay: others of the policy, which are not to be ended with these; by its name no other policy's can be.
+            check: raises if the lock is lost, under which nobody else opens any of them; called before each.
+            stay: ids on this metastore of those of the policy that stay open.
         """
         noted = list(self.notes())
         for kind, first, last in sorted({(kind, first, last) for this, kind, first, last in noted if this in transactions}):
             sources = range(first, min(last, first + SPREAD) + 1)
-            others = {this for this, _, low, high in noted if this in stay and low <= last and first <= high}
-            if others and len(sources) > 1:
+            near = {this for this, _, low, high in noted if low <= last and first <= high}.intersection(stay)
+            if near and len(sources) > 1:
                 wanted = {this for this, *note in noted if note == [kind, first, last]}.intersection(transactions)
-                yield from self._standing_for(policy if kind == FOR else policy.partition(".")[2], sources, wanted, others)
-            else:
-                yield from sources
+                name = policy if kind == FOR else policy.partition(".")[2]
+                yield from self._standing_for(name, sources, wanted, near, check)
+                continue
+            for one in sources:
+                check()
+                yield one
 
-    def _standing_for(self, policy: str, sources: Iterable[int], wanted: set[int], stay: set[int]) -> Iterator[int]:
-        """Those of a source for which none of ``stay`` stands; what is opened by asking is to be ended with the wanted.
-
-        Where a process is killed before that, it is by the next one: it has written nothing, so it is none that stays.
-        """
+    def _standing_for(
+        self, policy: str, sources: Iterable[int], wanted: set[int], stay: set[int], check: Callable[[], None]
+    ) -> Iterator[int]:
+        """Those of a source for which none of ``stay`` stands; what is opened by asking is to be ended with the wanted."""
         for one in sources:
+            check()
             found = self.replay_open(policy, [one])[one].id
             if found not in stay:
                 yield one

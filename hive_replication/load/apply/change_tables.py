@@ -135,7 +135,7 @@ class Flipper:
 
     def _end_transactions(self, table: str) -> None:
         """Ends what stands for transactions of the source that wrote to a table alone, before that is found no more."""
-        end_replayed(self._target, self._database, policy_of(self._source, self._database), only=table)
+        end_replayed(self._target, self._database, policy_of(self._source, self._database), self._check, only=table)
 
     def _change_data(self, operation: op.ReplaceData | op.AppendData, lane: LanePlacement, key: DataKey) -> None:
         current = self._table(operation.table)

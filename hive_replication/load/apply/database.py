@@ -119,7 +119,7 @@ class TargetDatabase:
             raise Refused(f"locations.{self.name} of the policy leads into {RESERVED}, replication's own: choose another")
         if image.locationUri and (reason := without_external(image, self.target.metastore.config_value)):
             raise Refused(f"locations.{self.name} of the policy: {reason}; choose another")
-        end_left(self.target, self.name, policy_of(source, self.name))
+        end_left(self.target, self.name, policy_of(source, self.name), self.check)
         self.target.metastore.create_database(image if state is None else self._with(image, state))
         self._written = self.state
         self._read()  # its directory is the metastore's choice, where it is not the policy's
@@ -175,7 +175,7 @@ class TargetDatabase:
             code = conflicts.dropped_with_code([*strange, *metastore.procedures(self.name)])
             others = databases_within(metastore, self.location, self.name)
             self.check()
-            end_left(self.target, self.name, policy_of(conflicts.source, self.name))
+            end_left(self.target, self.name, policy_of(conflicts.source, self.name), self.check)
             if kept or code or self.name.lower() == _UNDROPPABLE:
                 self._drop_tables(evid, names, kept, others)
                 for function in functions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.table_kinds import is_transactional
@@ -15,18 +15,27 @@ def transactional_tables(metastore: Metastore, database: str) -> dict[str, Table
     return {one.tableName.lower(): one for one in tables if is_transactional(one)}
 
 
-def writers(metastore: Metastore, database: str, tables: Collection[str] | None = None) -> tuple[int, ...]:
+def writers(metastore: Metastore, database: str) -> tuple[int, ...]:
     """Open transactions that have a write id of a table of a database, ascending; none before Hive 4.
 
     Args:
         metastore: of the side.
         database: on that side.
-        tables: names of transactional tables of it, which need not exist; all that it has where None.
     """
     if metastore.features.major < 4:
         return ()
-    names = sorted(transactional_tables(metastore, database) if tables is None else tables)
-    seen = metastore.write_ids(database, names) if names else {}
+    return writers_of(metastore, database, sorted(transactional_tables(metastore, database)))
+
+
+def writers_of(metastore: Metastore, database: str, names: Sequence[str]) -> tuple[int, ...]:
+    """Open transactions that have a write id of one of some tables, ascending; none before Hive 4.
+
+    Args:
+        metastore: of the side.
+        database: on that side.
+        names: of its tables, in small letters, which need not exist.
+    """
+    seen = metastore.write_ids(database, names) if names and metastore.features.major >= 4 else {}
     if not any(one.open for one in seen.values()):
         return ()
     return tuple(

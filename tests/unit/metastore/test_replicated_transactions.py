@@ -12,6 +12,7 @@ from hive_metastore.ttypes import AllocateTableWriteIdsRequest
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
+from hive_replication.errors import LockLost
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import TransactionGone
 from hive_replication.metastore.transactions import WriteEvent
@@ -53,21 +54,25 @@ def test_a_repeated_call_gives_write_ids_out_once(monkeypatch: pytest.MonkeyPatc
 
 
 class Transactions:
-    """Opens transactions, and notes what for."""
+    """Opens transactions, and notes what for; ``mapped`` are those of policy p, ``asked`` counts calls that open."""
 
     def __init__(self) -> None:
-        self.opened, self.ended, self.mapped = list[Any](), list[int](), dict[int, int]()
+        self.opened, self.ended, self.asked, self.highest = list[Any](), list[int](), 0, 100
+        self.policies = dict[str, dict[int, int]]()
+        self.mapped = self.policies.setdefault("p", {})
 
     def get_open_txns(self) -> Any:
-        return SimpleNamespace(txn_high_water_mark=100 + len(self.opened))
+        return SimpleNamespace(txn_high_water_mark=self.highest)
 
     def open_txns(self, request: Any) -> Any:
-        there = [self.mapped[one] for one in request.replSrcTxnIds if one in self.mapped]
+        self.asked += 1
+        mapped = self.policies.setdefault(request.replPolicy, {})
+        there = [mapped[one] for one in request.replSrcTxnIds if one in mapped]
         if there:
             return SimpleNamespace(txn_ids=there)
-        first = 101 + len(self.opened)
-        ids = list(range(first, first + request.num_txns))
-        self.mapped |= zip(request.replSrcTxnIds, ids, strict=True)
+        ids = list(range(self.highest + 1, self.highest + 1 + request.num_txns))
+        self.highest = ids[-1]
+        mapped |= zip(request.replSrcTxnIds, ids, strict=True)
         self.opened += [SimpleNamespace(id=one, user=request.user, hostname=request.hostname) for one in ids]
         return SimpleNamespace(txn_ids=ids)
 
@@ -79,7 +84,8 @@ class Transactions:
 
     def abort_txn(self, request: Any) -> None:
         self.ended.append(request.txnid)
-        self.mapped.pop(request.txnid, None)
+        gone = self.policies.setdefault(request.replPolicy, {}).pop(request.txnid, None)
+        self.opened = [one for one in self.opened if one.id != gone]
 
     def call(self, what: str, do: Callable[[Any], Any]) -> Any:
         return do(self)
@@ -91,7 +97,7 @@ def test_transactions_whose_ids_are_far_apart_can_all_be_aborted(monkeypatch: py
     monkeypatch.setattr(metastore, "call", server.call)
     opened = metastore.replay_open("p", [5, 9, 30_000, 55_000])
     assert len({one.hostname for one in server.opened}) == 3
-    metastore.abort_replayed("p", [one.id for one in opened.values()])
+    metastore.abort_replayed("p", [one.id for one in opened.values()], lambda: None)
     assert {5, 9, 30_000, 55_000} <= set(server.ended)
 
 
@@ -101,34 +107,64 @@ def test_what_was_opened_with_others_is_aborted_alone(monkeypatch: pytest.Monkey
     server, metastore = Transactions(), Metastore("thrift://t:1")
     monkeypatch.setattr(metastore, "call", server.call)
     opened = metastore.replay_open("p", together) | metastore.replay_open("p", [7, 40])
-    metastore.abort_replayed("p", [opened[9].id], {one.id for source, one in opened.items() if source != 9})
+    metastore.abort_replayed("p", [opened[9].id], lambda: None, [opened[one].id for one in (5, 7, 40)])
     assert {5, 7, 40} <= server.mapped.keys()
     assert 9 not in server.mapped
     assert set(server.mapped) == {5, 7, 40}, "what was opened to ask is aborted, too"
-    metastore.abort_replayed("p", [one.id for one in opened.values()])
+    metastore.abort_replayed("p", [one.id for one in opened.values()], lambda: None)
     assert server.mapped == {}
 
 
-def test_what_was_opened_to_ask_is_aborted_by_the_next_one_after_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It writes nothing, so that nothing else would find it: days later Hive would give its database up."""
-    server, metastore = Transactions(), Metastore("thrift://t:1")
+@pytest.mark.parametrize("at", range(1, 10))
+def test_what_was_opened_to_ask_is_ended_after_a_kill(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Noted like one of somebody else's that has to stay, it stayed open until Hive gave the database up."""
+    server, metastore, checks = Transactions(), Metastore("thrift://t:1"), list[int]()
+
+    def killed(what: str, do: Callable[[Any], Any]) -> Any:
+        if what.startswith("abort_txn"):
+            checks.append(at)
+            if len(checks) == at:
+                raise KeyboardInterrupt
+        return do(server)
+
     monkeypatch.setattr(metastore, "call", server.call)
-    opened = metastore.replay_open("p", [5, 9])
-    wanted, stay = [opened[9].id], {opened[5].id}
-    assert next(iter(metastore.sources_of("p", wanted, stay))) == 6, "killed before it is aborted"
-    assert set(server.mapped) == {5, 6, 9}
-    metastore.abort_replayed("p", wanted, stay)
-    assert set(server.mapped) == {5}
+    opened = metastore.replay_open("p", [5, 9, 14])
+    ended, stay = [opened[9].id, opened[14].id], [opened[5].id]
+    monkeypatch.setattr(metastore, "call", killed)
+    with pytest.raises(KeyboardInterrupt):
+        metastore.abort_replayed("p", ended, lambda: None, stay)
+    there = [one for one in ended if one in server.mapped.values()]  # what the next try finds, by its write ids
+    assert there
+    metastore.abort_replayed("p", there, lambda: None, stay)
+    assert server.mapped.keys() == {5}
 
 
-def test_transactions_of_other_policies_cost_no_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transactions_of_other_policies_are_not_taken_for_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids of a source's databases overlap: a failover opened each id of the range to ask for which one they stand."""
     server, metastore = Transactions(), Metastore("thrift://t:1")
     monkeypatch.setattr(metastore, "call", server.call)
-    opened = metastore.replay_open("p", [5, 9])
-    metastore.replay_open("q", [7])
-    known = len(server.opened)
-    metastore.abort_replayed("p", [one.id for one in opened.values()])
-    assert len(server.opened) == known
+    opened, other = metastore.replay_open("p", [1, 90]), metastore.replay_open("q", [40])
+    before = server.asked
+    metastore.abort_replayed("p", [one.id for one in opened.values()], lambda: None)
+    assert (server.asked, server.mapped, server.policies["q"]) == (before, {}, {40: other[40].id})
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_none_is_ended_without_the_lock(monkeypatch: pytest.MonkeyPatch, *, stays: bool) -> None:
+    """Another load may have opened it since, under the same name."""
+    server, metastore, left = Transactions(), Metastore("thrift://t:1"), [1, 2, 3]
+
+    def check() -> None:
+        if not left:
+            raise LockLost
+        left.pop()
+
+    monkeypatch.setattr(metastore, "call", server.call)
+    opened = metastore.replay_open("p", [5, 20])
+    before = server.asked
+    with pytest.raises(LockLost):
+        metastore.abort_replayed("p", [opened[20].id], check, [opened[5].id] if stays else ())
+    assert (server.ended, server.asked - before) == (([6, 7], 3) if stays else ([5, 6, 7], 0))
 
 
 class Taken:

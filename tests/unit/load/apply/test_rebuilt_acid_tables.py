@@ -30,11 +30,28 @@ def test_what_wrote_to_a_table_ends_before_its_drop(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(change_tables, "end_replayed", lambda _, *names, only: calls.end(*names, only))
     monkeypatch.setattr(change_tables, "drop_table", lambda *_: calls.drop())
     target: Any = SimpleNamespace(metastore=Mock(table=lambda *_: found))
-    flipper = Flipper(target, "db", OURS, cast("TargetBoundary", None), lambda: None)
+    check = Mock()
+    flipper = Flipper(target, "db", OURS, cast("TargetBoundary", None), check)
     flipper.flip(cast("Any", SimpleNamespace(lane=SimpleNamespace(operations=(op.DropTable(7, "t", ends=ends),)))), 0)
     named = [one.args for one in calls.end.call_args_list]
-    assert named == ([("db", policy_of(OURS, "db"), "t")] if ends and transactional else [])
+    assert named == ([("db", policy_of(OURS, "db"), check, "t")] if ends and transactional else [])
     assert [name for name, *_ in calls.method_calls][-1] == "drop"
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_wrote_to_a_table_that_is_gone_ends_with_a_load_of_objects_only(
+    monkeypatch: pytest.MonkeyPatch, *, ends: bool
+) -> None:
+    """In a window it ended what another lane had opened at that moment, and that table lacked its rows."""
+    calls = Mock()
+    monkeypatch.setattr(change_tables, "end_replayed", lambda *_, only: calls.end(only))
+    monkeypatch.setattr(change_tables, "require_open", lambda *_: None)
+    monkeypatch.setattr(change_tables, "vacate", lambda _, __, first: (first(), calls.vacate()))
+    metastore = Mock(features=SimpleNamespace(major=4), create_table=lambda _: calls.create())
+    flipper = Flipper(cast("Any", SimpleNamespace(metastore=metastore)), "db", OURS, cast("TargetBoundary", None), lambda: None)
+    create = op.CreateTable(7, "t", _table(transactional="true"), op.Content((), ""), "", ends=ends)
+    flipper.flip(cast("Any", SimpleNamespace(lane=SimpleNamespace(operations=(create,)), directories={})), 0)
+    assert [name for name, *_ in calls.method_calls] == [*(["end"] if ends else []), "vacate", "create"]
 
 
 @pytest.mark.parametrize("table", ["t", None])

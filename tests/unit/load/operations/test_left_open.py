@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,10 @@ from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.policy import PolicyScope, Root
 from hive_replication.storage import Storage
 from tests.bootstraps import SOURCE, header, loading
+
+
+def check() -> None:
+    """The lock is held."""
 
 
 @pytest.mark.parametrize("feeds", [True, False])
@@ -46,7 +51,7 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
     policy: Any = SimpleNamespace(external_root=None, functions_root=None, target=SimpleNamespace(paths=()))
     storage = Storage((Root(uri=f"file://{tmp_path}"),))
     noted = list[object]()
-    end_replayed(Target(metastore, storage, policy, storage), "db", "p", lambda names: noted.append(sorted(names)))
+    end_replayed(Target(metastore, storage, policy, storage), "db", "p", check, lambda names: noted.append(sorted(names)))
     assert (noted, metastore.replayed_among.call_args.args) == ([["t"]], ((70, 71),))
     committed = [one.args for one in metastore.replay_commit.call_args_list]
     aborted = [one.args for one in metastore.abort_replayed.call_args_list]
@@ -55,7 +60,7 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
         assert (committed, aborted) == ([("p", 5, "db", ()), ("p", 6, "db", ())], [])
         assert left == ["base_0000001", "delta_0000001_0000001", "delta_0000003_0000003"]
     else:
-        assert (committed, aborted, len(left)) == ([], [("p", [70], set())], 5)
+        assert (committed, aborted, len(left)) == ([], [("p", [70], check, ())], 5)
 
 
 def test_of_one_table_those_are_ended_that_write_to_no_other() -> None:
@@ -64,27 +69,39 @@ def test_of_one_table_those_are_ended_that_write_to_no_other() -> None:
     side.metastore.tables.side_effect = lambda *_: iter(tables)
     side.metastore.table_names.return_value = ["t", "u"]
     side.metastore.write_ids.return_value = {"t": WriteIds(4, frozenset({2, 3, 4})), "u": WriteIds(2, frozenset({1, 2}))}
-    side.metastore.open_transactions.return_value = side.metastore.replayed_among.return_value = [70, 71, 72]
-    written = {70: [("t", 2), ("t", 4)], 71: [("t", 3), ("u", 1)], 72: [("u", 2)]}
-    side.metastore.write_ids_of.side_effect = lambda one, *_: iter(written[one])
-    end_replayed(side, "db", "p", only="t")
-    assert side.metastore.abort_replayed.call_args_list == [call("p", [70], {71, 72})]
+    side.metastore.open_transactions.return_value = frozenset({70, 71, 72, 73, 74})
+    side.metastore.replayed_among.side_effect = lambda some: sorted(set(some) - {74})  # of a user
+    written = {70: [("t", 2), ("t", 4)], 71: [("t", 3), ("u", 1)], 72: [("u", 2)], 73: [], 74: [("u", 3)]}
+    side.metastore.write_ids_of.side_effect = lambda one, _, names: iter([pair for pair in written[one] if pair[0] in names])
+    end_replayed(side, "db", "p", check, only="t")
+    assert side.metastore.abort_replayed.call_args_list == [call("p", [70], check, [71, 72])]
     tables[:] = tables[1:]  # somebody dropped it
-    end_replayed(side, "db", "p", only="t")
-    assert side.metastore.abort_replayed.call_args_list == [call("p", [70], {71, 72})] * 2
+    end_replayed(side, "db", "p", check, only="t")
+    assert side.metastore.abort_replayed.call_args_list == [call("p", [70], check, [71, 72])] * 2
     side.metastore.abort_replayed.reset_mock()
     del written[70][:]
-    end_replayed(side, "db", "p", only="t")
+    end_replayed(side, "db", "p", check, only="t")
     assert not side.metastore.abort_replayed.called
 
 
-def test_a_table_that_nothing_writes_to_is_asked_for_alone() -> None:
-    """In a repair of a whole database each drop asked for the write ids of all its tables."""
-    side = target()
-    side.metastore.write_ids.return_value = {"t": WriteIds(4)}
-    end_replayed(side, "db", "p", only="t")
-    assert side.metastore.write_ids.call_args_list == [call("db", ["t"])]
-    assert [name for name, *_ in side.metastore.method_calls] == ["write_ids"]
+def test_drops_of_tables_to_which_nothing_writes_ask_for_these_alone() -> None:
+    """Each asked for all tables of its database: the repair of a database of 1,000 tables made a million calls."""
+    side, asked = target(), list[list[str]]()
+
+    def write_ids(_: str, names: Iterable[str]) -> dict[str, WriteIds]:
+        asked.append(list(names))
+        return dict.fromkeys(asked[-1], WriteIds(3, frozenset({3}) if asked[-1] == ["t7"] else frozenset()))
+
+    side.metastore.write_ids.side_effect = write_ids
+    side.metastore.open_transactions.return_value, side.metastore.replayed_among.return_value = [70, 71], []
+    side.metastore.write_ids_of.side_effect = lambda one, _, names: iter([(*names, 3)] if one == 70 else ())
+    names = [f"t{number}" for number in range(20)]
+    for name in names:
+        end_replayed(side, "db", "p", check, only=name)
+    assert asked == [[name] for name in names]
+    assert not side.metastore.tables.called
+    assert side.metastore.open_transactions.call_count == 1
+    assert side.metastore.replayed_among.call_args_list == [call((70,))], "a user's"
 
 
 def target(*, feeds: bool = False, **more: Any) -> Any:
@@ -102,27 +119,27 @@ def target(*, feeds: bool = False, **more: Any) -> Any:
 @pytest.mark.parametrize("feeds", [True, False])
 def test_what_writes_to_no_table_any_more_is_ended_by_the_name_of_its_policy(*, feeds: bool) -> None:
     side = target(feeds=feeds)
-    end_left(side, "db", "p")
+    end_left(side, "db", "p", check)
     ended = [one.args for one in side.metastore.replay_commit.call_args_list]
     assert ended == ([("p", 5, "db", ()), ("p", 6, "db", ())] if feeds else [])
-    assert side.metastore.abort_replayed.call_args_list == ([] if feeds else [call("p", frozenset({70, 71}))])
+    assert side.metastore.abort_replayed.call_args_list == ([] if feeds else [call("p", frozenset({70, 71}), check)])
 
 
 def test_what_wrote_to_dropped_tables_alone_is_ended_by_a_recovery_and_a_failover_too() -> None:
     """Days later Hive marked the database as incompatible, and timed out no transaction until then."""
     side, noted = target(), Mock()
     side.metastore.open_transactions.return_value = [70, 71]
-    end_replayed(side, "db", "p", noted)
-    assert side.metastore.abort_replayed.call_args_list == [call("p", frozenset({70, 71}))]
+    end_replayed(side, "db", "p", check, noted)
+    assert side.metastore.abort_replayed.call_args_list == [call("p", frozenset({70, 71}), check)]
     assert not noted.called, "no table of theirs is there"
 
 
 def test_a_metastore_that_keeps_no_transactions_is_asked_for_none() -> None:
     side = target()
     side.metastore.features.major = 3
-    end_left(side, "db", "p")
+    end_left(side, "db", "p", check)
     side.metastore.features.major, side.metastore.open_replayed.side_effect = 4, MetastoreError("no TXNS")
-    end_left(side, "db", "p")
+    end_left(side, "db", "p", check)
     assert side.metastore.abort_replayed.call_args_list == []
 
 
@@ -161,7 +178,7 @@ def test_a_policy_that_gives_up_transactional_tables_ends_what_is_open(
 ) -> None:
     """No dump of it has the ends of the source's transactions any more."""
     side = target()
-    end_given_up(side, "db", "p", before.text if before else "", now.text)
+    end_given_up(side, "db", "p", check, before.text if before else "", now.text)
     assert side.metastore.abort_replayed.called == ends
 
 
@@ -175,4 +192,4 @@ def test_a_load_after_which_transactional_tables_are_left_out_ends_what_is_open(
     load = loading(ReplicaState(SOURCE, 50, scope=before), header(60), ())
     load.copier = Mock()
     load.finish(ReplicaState(SOURCE, 60, scope=now), whole=True)
-    assert done.call_args.args[1:] == ("db", policy_of(SOURCE, "db"), before, now)
+    assert done.call_args.args[1:] == ("db", policy_of(SOURCE, "db"), load.replica.check, before, now)
