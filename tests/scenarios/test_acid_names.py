@@ -10,7 +10,7 @@ import pytest
 
 from hive_replication.connect import connect
 from hive_replication.errors import Unreachable
-from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.operations.transactions import ImpressWriteIds
 from hive_replication.repair import repair
@@ -67,15 +67,15 @@ def test_second_bootstrap_over_a_half_made_one(
     """A bootstrap ends after the write ids of a table; a later dump, not that one, is loaded next."""
     site = _ledger(cluster, source4, target4)
     _make(site, "t", "1", "2", "3")
-    flip = Flipper.flip
+    carry_out = TableChanges.carry_out
 
-    def ending(flipper: Flipper, lane: LanePlacement, number: int) -> None:
-        flip(flipper, lane, number)
+    def ending(changes: TableChanges, lane: LanePlacement, number: int) -> None:
+        carry_out(changes, lane, number)
         one = lane.lane.operations[number]
         if isinstance(one, ImpressWriteIds) and one.table == "t":
             raise Unreachable("the load ends here")
 
-    monkeypatch.setattr(Flipper, "flip", ending)
+    monkeypatch.setattr(TableChanges, "carry_out", ending)
     with pytest.raises(Unreachable):
         site.replicate()
     monkeypatch.undo()

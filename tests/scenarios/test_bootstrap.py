@@ -16,7 +16,7 @@ from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.listing import Lister
 from hive_replication.errors import Refused
-from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.command import repl_load
 from hive_replication.load.plan import bootstrap_objects as plan_objects
 from hive_replication.load.plan import call_groups
@@ -132,7 +132,7 @@ def change_after_the_dump(site: Site) -> None:
 
 def watch_the_load(patch: pytest.MonkeyPatch) -> tuple[list[tuple[str, str]], list[str]]:
     """Notes renames from one directory to another, and whether two tables of the load are created at the same time."""
-    rename, flip, meeting = Storage.rename, Flipper.flip, threading.Barrier(2)
+    rename, carry_out, meeting = Storage.rename, TableChanges.carry_out, threading.Barrier(2)
     moves: list[tuple[str, str]] = []
     together: list[str] = []
 
@@ -141,14 +141,14 @@ def watch_the_load(patch: pytest.MonkeyPatch) -> tuple[list[tuple[str, str]], li
             moves.append((source, target))
         rename(storage, source, target)
 
-    def flipping(flipper: Flipper, lane: Any, number: int) -> None:
+    def carrying_out(changes: TableChanges, lane: Any, number: int) -> None:
         if lane.lane.names[0].endswith("_s019") and number == 0:
             meeting.wait(60)
             together.append(lane.lane.names[0])
-        flip(flipper, lane, number)
+        carry_out(changes, lane, number)
 
     patch.setattr(Storage, "rename", renaming)
-    patch.setattr(Flipper, "flip", flipping)
+    patch.setattr(TableChanges, "carry_out", carrying_out)
     return moves, together
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from hive_replication.connect import Connection
-from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
@@ -102,7 +102,7 @@ def test_s122_incr_failure_after_copy(site: Site) -> None:
     dump = site.dump(start)
     site.sql("TRUNCATE TABLE t2")
     with pytest.MonkeyPatch.context() as patch:
-        die_at(patch, Flipper, "flip", lambda *_: True)
+        die_at(patch, TableChanges, "carry_out", lambda *_: True)
         with pytest.raises(Killed):
             site.load(dump.directory)
     assert site.rows("t1") == ["t1"]

@@ -14,7 +14,7 @@ from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.copy.while_held import WhileHeld, go_on
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.load.apply.placement import FlipMode
+from hive_replication.load.apply.placement import Visibility
 from hive_replication.load.layout.file_moves import move_file
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.fingerprint import with_fingerprint
@@ -37,7 +37,7 @@ def with_data(
     operation: op.ReplaceData | op.AppendData,
     shown: str,
     directory: str,
-    mode: FlipMode,
+    mode: Visibility,
     place: Place | None = None,
     check: Check = go_on,
 ) -> Thing:
@@ -59,7 +59,7 @@ def with_data(
         Refused: the object's present location, which anybody may have changed since it was placed, is none of the policy's.
     """
     live = directory_of(current)
-    flips = mode in ("replace", "union")
+    relocates = mode in ("replace", "union")
     if mode in ("append", "union"):
         boundary.require_within(live, shown)
     if mode == "append":
@@ -67,11 +67,11 @@ def with_data(
             below = (file.relative for file in operation.content.files if file.subdir)
             _places(storage, live, directory, (one for one in below if storage.exists(f"{directory}/{one}")), place)
         _append(storage, directory, live, operation, shown, place, check)
-    elif flips:
+    elif relocates:
         storage.mkdirs(directory)
     if mode == "union":
         _stage_live_files(storage, directory, live, operation, shown, place, check)
-    location = directory if flips else current.sd.location
+    location = directory if relocates else current.sd.location
     image = operation.image if isinstance(operation.image, type(current)) else current
     files = file_names(operation.content) if mode == "replace" else list(storage.named_files(str(location)))
     return with_fingerprint(merged_image(image, current, location, changes_data=mode != "same"), files)

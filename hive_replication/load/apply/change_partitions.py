@@ -26,7 +26,7 @@ from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 
 
-class PartitionFlipper:
+class PartitionChanges:
     """Changes partitions in one target database.
 
     Args:
@@ -41,7 +41,7 @@ class PartitionFlipper:
         self._boundary, self._check = boundary, check
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
 
-    def flip(self, lane: LanePlacement, numbers: Sequence[int]) -> None:
+    def carry_out(self, lane: LanePlacement, numbers: Sequence[int]) -> None:
         """Carries out operations of one kind on different partitions of one table.
 
         Args:

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import cast
 
 from hive_replication.load.apply.change_data import file_names, merged_image, with_data
-from hive_replication.load.apply.change_partitions import PartitionFlipper, our_table, require_ours
+from hive_replication.load.apply.change_partitions import PartitionChanges, our_table, require_ours
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.insert_events import ChangedData, write_insert_events
 from hive_replication.load.apply.placement import LanePlacement
@@ -38,7 +38,7 @@ from hive_replication.metastore.types import Table, copy_of, directory_of
 _OF_REPLICAS = (SetColumns, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics, MarkLeft)
 
 
-class Flipper:
+class TableChanges:
     """Carries out operations in one target database.
 
     Args:
@@ -52,10 +52,10 @@ class Flipper:
     def __init__(self, target: Target, database: str, source: str, boundary: TargetBoundary, check: Callable[[], None]) -> None:
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
         self._boundary, self._check = boundary, check
-        self._partitions = PartitionFlipper(target, database, source, boundary, check)
+        self._partitions = PartitionChanges(target, database, source, boundary, check)
         self._ending = Lock()  # of two tables that go at once, each would leave to the other what wrote to both
 
-    def flip(self, lane: LanePlacement, number: int) -> None:
+    def carry_out(self, lane: LanePlacement, number: int) -> None:
         """Carries out one operation of a placed lane.
 
         Raises:
@@ -79,9 +79,9 @@ class Flipper:
                     self._require_ours(operation.table)
                 operation.carry_out(self._target, self._database)
             case _:
-                self.flip_together(lane, [number])
+                self.carry_out_together(lane, [number])
 
-    def flip_together(self, lane: LanePlacement, numbers: Sequence[int]) -> None:
+    def carry_out_together(self, lane: LanePlacement, numbers: Sequence[int]) -> None:
         """Carries out operations of a group of ``load.plan.call_groups``, with as few calls as the metastore takes.
 
         Raises:
@@ -93,7 +93,7 @@ class Flipper:
             self._require_ours(operations[0].table)
             set_together(self._target, self._database, cast("list[SetStatistics]", operations))
         else:
-            self._partitions.flip(lane, numbers)
+            self._partitions.carry_out(lane, numbers)
 
     def _create_table(self, operation: op.CreateTable, directory: str | None) -> None:
         image = copy_of(operation.image)

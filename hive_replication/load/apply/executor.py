@@ -1,4 +1,4 @@
-"""Carries out a segment of a plan: copies the files of all lanes together, and flips each lane as soon as its files are copied.
+"""Carries out a segment of a plan: copies the files of all lanes together, and carries out each as soon as it has its files.
 
 A lane is in the journal before its first change. A lane that fails is held; the others continue. Lanes that begin with
 transactions commit these while their other files are being copied (:mod:`~hive_replication.load.apply.commit_pipeline`), and
@@ -19,7 +19,7 @@ from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTas
 from hive_replication.copy.while_held import Patient
 from hive_replication.errors import LockLost, Refused, ReplicationError, Unreachable
 from hive_replication.load.apply.addition_pipeline import add_as_copied, adds_ahead, without_added
-from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.database import TargetDatabase
@@ -90,7 +90,7 @@ class Executor:
         boundary = TargetBoundary(target, replica.name, replica.location)
         self._slots, self._failed = Semaphore(target.policy.parallelism.changes), Event()
         self._check = Patient(replica.check, self._failed.is_set)
-        self._flipper = Flipper(target, replica.name, source, boundary, self._check)
+        self._changes = TableChanges(target, replica.name, source, boundary, self._check)
         self._copier, self._progress, self._tally, self._threads = copier, progress, tally, target.threads
 
     def run(self, lanes: Iterable[LanePlan], replan: Replan) -> SegmentResult:
@@ -217,14 +217,14 @@ class Executor:
             self._record(run)
 
             def carry_out(number: int) -> bool:
-                return run.is_due(run.lane.operations[number]) and self._flip_one(run, number)
+                return run.is_due(run.lane.operations[number]) and self._carry_out_one(run, number)
 
             commit_as_copied(self._threads, run.due, run.pending, carry_out)
             if adds_ahead(run):
-                add_as_copied(self._threads, groups(run.due), run.pending, partial(self._flip_all, run))
+                add_as_copied(self._threads, groups(run.due), run.pending, partial(self._carry_out_group, run))
             if run.stopped or not run.pending.complete:
                 return False
-            self._flip(run)
+            self._carry_out_rest(run)
         except BaseException:
             self._failed.set()
             raise
@@ -233,7 +233,7 @@ class Executor:
     def _finish(self, run: LaneRun) -> None:
         """Carries out the rest of a lane, up to where it has to stop."""
         self._record(run)
-        self._flip(run)
+        self._carry_out_rest(run)
 
     def _record(self, run: LaneRun) -> None:
         """Writes the lane's record to the journal, before its first change; without a journal the load fails as a whole."""
@@ -257,24 +257,24 @@ class Executor:
                 return
             run.recorded = record is None
 
-    def _flip(self, run: LaneRun) -> None:
+    def _carry_out_rest(self, run: LaneRun) -> None:
         """Carries out a lane group by group, and a group that fails one operation at a time, so that only the rest is held."""
         for together in at_once(run.due, groups(run.due, run.done)):
-            if not all(list(self._threads.map(partial(self._flip_all, run), together))):
+            if not all(list(self._threads.map(partial(self._carry_out_group, run), together))):
                 return
 
-    def _flip_all(self, run: LaneRun, numbers: range) -> bool:
+    def _carry_out_group(self, run: LaneRun, numbers: range) -> bool:
         """Carries out a group, as far as it can be; returns whether that is all of it."""
-        return (len(numbers) > 1 and self._flip_group(run, numbers)) or all(self._flip_one(run, number) for number in numbers)
+        return (len(numbers) > 1 and self._carry_out_together(run, numbers)) or all(self._carry_out_one(run, n) for n in numbers)
 
-    def _flip_group(self, run: LaneRun, numbers: range) -> bool:
+    def _carry_out_together(self, run: LaneRun, numbers: range) -> bool:
         try:
             with self._slots:
                 if self._failed.is_set():
                     return False
                 self._check()
                 began = time.monotonic()
-                self._flipper.flip_together(run.placed, numbers)
+                self._changes.carry_out_together(run.placed, numbers)
         except (Unreachable, LockLost):
             raise
         except (ReplicationError, OSError) as error:
@@ -285,14 +285,14 @@ class Executor:
         self._count(run, numbers, began)
         return True
 
-    def _flip_one(self, run: LaneRun, number: int) -> bool:
+    def _carry_out_one(self, run: LaneRun, number: int) -> bool:
         try:
             with self._slots:
                 if self._failed.is_set():
                     return False
                 self._check()
                 began = time.monotonic()
-                self._flipper.flip(run.placed, number)
+                self._changes.carry_out(run.placed, number)
         except (Unreachable, LockLost):
             raise
         except (ReplicationError, OSError) as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hive_replication.load.apply.placement import FlipMode
+from hive_replication.load.apply.placement import Visibility
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.fingerprint import same_files
 from hive_replication.load.replica.target import Target
@@ -29,7 +29,7 @@ class ChangedData:
     """
 
     operation: op.ReplaceData | op.AppendData
-    mode: FlipMode
+    mode: Visibility
     current: Table | Partition
     image: Table | Partition
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from hive_replication.events.name_changes import ObjectName
-from hive_replication.load.apply.placement import FlipMode, LanePlacement
+from hive_replication.load.apply.placement import LanePlacement, Visibility
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.names_trail import NamesTrail
@@ -168,7 +168,7 @@ class _LocationTrail:
             if (number, partition) in lane.modes:
                 self._change((operation.table, partition), lane.modes[number, partition], lane.directories[number, partition])
 
-    def _change(self, name: ObjectName, mode: FlipMode, directory: str) -> None:
+    def _change(self, name: ObjectName, mode: Visibility, directory: str) -> None:
         if mode in ("replace", "union"):
             self._leave_alone(name)
             self._put(name, directory)

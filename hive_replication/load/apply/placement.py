@@ -36,8 +36,8 @@ from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.types import Partition, Table, directory_of
 from hive_replication.storage import FileStatus
 
-#: How data becomes visible: nothing to do, move the staged files to the live directory, flip to them, or flip to both together.
-FlipMode = Literal["same", "append", "replace", "union"]
+#: How data becomes visible: nothing to do, move the staged files to the live directory, set the location to theirs, or to all.
+Visibility = Literal["same", "append", "replace", "union"]
 #: Number of an operation, the operation, and what it changes.
 _Change = tuple[int, op.ReplaceData | op.AppendData, Table | Partition | None]
 
@@ -60,7 +60,7 @@ class LanePlacement:
     lane: LanePlan
     directories: dict[DataKey, str] = field(default_factory=dict[DataKey, str])
     live: dict[DataKey, str] = field(default_factory=dict[DataKey, str])
-    modes: dict[DataKey, FlipMode] = field(default_factory=dict[DataKey, FlipMode])
+    modes: dict[DataKey, Visibility] = field(default_factory=dict[DataKey, Visibility])
     tasks: list[tuple[DataKey, CopyTask]] = field(default_factory=list[tuple[DataKey, CopyTask]])
     present: list[CopyResult] = field(default_factory=list[CopyResult])
     changed: list[UnexpectedObject] = field(default_factory=list[UnexpectedObject])
@@ -240,7 +240,7 @@ class Placer:
         number, operation, thing = change
         live = directory_of(thing)
         wanted = {file.relative: file for file in operation.content.files}
-        mode: FlipMode = "append" if isinstance(operation, op.AppendData) else "replace"
+        mode: Visibility = "append" if isinstance(operation, op.AppendData) else "replace"
         present, proving, brought = dict[str, CopyResult](), dict[str, CopyTask](), set[str]()
         found = self._target.storage.named_files(live) if live and not content.replaced else {}
         if live and thing and not content.replaced and files_changed(thing, found, wanted):

@@ -1,7 +1,7 @@
 """What every operation of a load has to say of itself; the kinds that there are: :mod:`hive_replication.load.operations.kinds`.
 
 Each operation keeps the event id that it comes from. Images are as the target shall have them, except for locations: where data
-lies is decided when the operation is placed, and read again from the metastore before each flip.
+lies is decided when the operation is placed, and read again from the metastore before each change.
 
 A kind of operation is a class. Whoever follows names, looks for what is touched, or leaves something out asks these members, and
 none of them may be forgotten: a class that lacks one cannot be instantiated. The bases for what a kind does *not* do are

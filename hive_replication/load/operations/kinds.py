@@ -238,7 +238,7 @@ class _DataChange(SameNames):
 
 @dataclass(frozen=True, slots=True)
 class ReplaceData(_DataChange):
-    """Gives a table or partition new content, all of it: staged, then the location is flipped in one call.
+    """Gives a table or partition new content, all of it: staged, then the location is changed in one call.
 
     Args:
         compare: look first what is there: nothing is done where the content is the same, and only what is missing is added

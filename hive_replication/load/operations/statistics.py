@@ -1,7 +1,7 @@
 """Operations on column statistics.
 
 A replica never claims statistics to be accurate that the source does not: a change of data ends the claims of its columns, a
-change of metadata keeps those that both sides make (``flip``), and only statistics that come from the source begin new ones.
+change of metadata keeps those that both sides make (``merged_image``), and only statistics of the source begin new ones.
 
 Transactional tables get none: Hive goes by the write id of whoever made the claims, and refuses every later change of parameters
 that would touch them without one (``ObjectStore.verifyStatsChangeCtx``).

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from hive_replication.load.apply.change_data import merged_image
-from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.target import Target
@@ -62,6 +62,6 @@ def test_a_new_table_is_made_as_its_metastore_would(version: str, image: Table, 
     target, boundary = SimpleNamespace(metastore=metastore), cast("TargetBoundary", None)
     operation = op.CreateTable(7, "t", image, op.Content((), "s"), "")
     lane = cast("LanePlacement", SimpleNamespace(lane=SimpleNamespace(operations=(operation,)), directories={}))
-    Flipper(cast("Target", target), "db", "uuid/db", boundary, lambda: None).flip(lane, 0)
+    TableChanges(cast("Target", target), "db", "uuid/db", boundary, lambda: None).carry_out(lane, 0)
     assert [one.tableType for one in made] == [expected]
     assert _kind(image)[0] == "EXTERNAL_TABLE", "the operation's own image stays"

@@ -13,10 +13,10 @@ from hive_replication.copy import while_held
 from hive_replication.copy.tasks import Copier
 from hive_replication.errors import LockLost, LockSilent, ReplicationError
 from hive_replication.load import command
-from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.executor import Executor
-from hive_replication.load.apply.placement import FlipMode, LanePlacement
+from hive_replication.load.apply.placement import LanePlacement, Visibility
 from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.conflicts import Conflicts
@@ -205,9 +205,9 @@ def test_what_was_copied_is_not_made_visible(base: str, storage: Storage) -> Non
     insert = op.AppendData(7, "t", "", metastore.there["t"], content("f"))
     lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): "union"})
     target = _target(metastore, storage)
-    flipper = Flipper(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(3))  # read, named, answered
+    changes = TableChanges(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(3))  # read, named, answered
     with pytest.raises(LockLost):
-        flipper.flip(lane, 0)
+        changes.carry_out(lane, 0)
     assert storage.exists(f"{base}/.repl/7-1/old")
     assert metastore.calls == []
 
@@ -238,14 +238,15 @@ def test_no_further_file_comes_to_a_live_directory(
     lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): "append"})
     target = _target(metastore, storage)
     target.storage.threads = Threads(1, "storage")
+    changes = TableChanges(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(5 if zones else 1))
     with pytest.raises(LockLost):
-        Flipper(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(5 if zones else 1)).flip(lane, 0)
+        changes.carry_out(lane, 0)
     assert len(storage.named_files(f"{base}/t")) == 1
 
 
 @pytest.mark.parametrize("mode", ["union", "append"])
 def test_a_lock_that_is_silent_for_a_moment_holds_no_table(
-    base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch, mode: FlipMode
+    base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch, mode: Visibility
 ) -> None:
     """Copies that it had ended failed as if they were not to be had, since the next heartbeat got through."""
     metastore = _Metastore(base, "t")
@@ -262,5 +263,5 @@ def test_a_lock_that_is_silent_for_a_moment_holds_no_table(
         if (silent := next(calls, None)) is not None:
             raise silent
 
-    Flipper(target, "sales", OURS, TargetBoundary(target, "sales", base), check).flip(lane, 0)
+    TableChanges(target, "sales", OURS, TargetBoundary(target, "sales", base), check).carry_out(lane, 0)
     assert sorted(storage.named_files(str(metastore.there["t"].sd.location))) == ["f", "old"]

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from hive_replication.errors import Refused
-from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.columns import SetColumns
@@ -59,22 +59,22 @@ OPERATIONS = [
 ]
 
 
-def _flip(metastore: _Metastore, operation: op.Operation) -> None:
+def _carry_out(metastore: _Metastore, operation: op.Operation) -> None:
     directories = {(0, new.name): "hdfs://d/w" for new in ADDITION.added}
     lane = cast("LanePlacement", SimpleNamespace(lane=SimpleNamespace(operations=(operation,)), directories=directories))
     target, boundary = SimpleNamespace(metastore=metastore), cast("TargetBoundary", None)
-    Flipper(cast("Target", target), "db", "uuid/db", boundary, lambda: None).flip(lane, 0)
+    TableChanges(cast("Target", target), "db", "uuid/db", boundary, lambda: None).carry_out(lane, 0)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: type(one).__name__)
 def test_nothing_of_it_is_changed(operation: op.Operation) -> None:
     metastore = _Metastore(source="")
     with pytest.raises(Refused, match=r"db\.t is not a replica of this source: rename or drop it there"):
-        _flip(metastore, operation)
+        _carry_out(metastore, operation)
     assert set(metastore.calls) == {"table"}
 
 
 def test_a_call_that_adds_partitions_reads_its_table_once() -> None:
     metastore = _Metastore(source="uuid/db")
-    _flip(metastore, ADDITION)
+    _carry_out(metastore, ADDITION)
     assert metastore.calls == ["table", "add_partitions"]

@@ -16,7 +16,7 @@ from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.name_changes import NameChange, created
 from hive_replication.load.apply.change_data import with_data
 from hive_replication.load.apply.commit_places import DataKey
-from hive_replication.load.apply.placement import FlipMode, Placer
+from hive_replication.load.apply.placement import Placer, Visibility
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.layout.live_locations import Locations
@@ -293,7 +293,7 @@ def test_a_repair_replaces_a_copy_whose_blocks_are_lost(storage: Storage, base: 
     metastore = Metastore({"t": f"{base}/t"})
     repair = op.ReplaceData(7, "t", "", None, content("one", "two"), compare=True)
 
-    def modes() -> dict[DataKey, FlipMode]:
+    def modes() -> dict[DataKey, Visibility]:
         target = replica(metastore, storage)
         placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
         return placer.place(LanePlan(("t",), 0, (repair,))).modes
@@ -304,7 +304,7 @@ def test_a_repair_replaces_a_copy_whose_blocks_are_lost(storage: Storage, base: 
 
 
 @pytest.mark.parametrize("mode", ["append", "union"])
-def test_a_location_that_is_altered_after_the_placement_is_left(storage: Storage, base: str, mode: FlipMode) -> None:
+def test_a_location_that_is_altered_after_the_placement_is_left(storage: Storage, base: str, mode: Visibility) -> None:
     hr = f"{base.removesuffix('sales.db')}hr.db/salaries"
     storage.write(f"{hr}/one", b"one")
     storage.write(f"{base}/.repl/7-1/two", b"two")

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from hive_replication.load.apply import change_tables
-from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.state import SOURCE, ReplicaState
@@ -31,8 +31,8 @@ def test_what_wrote_to_a_table_ends_before_its_drop(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(change_tables, "drop_table", lambda *_: calls.drop())
     target: Any = SimpleNamespace(metastore=Mock(table=lambda *_: found))
     check = Mock()
-    flipper = Flipper(target, "db", OURS, cast("TargetBoundary", None), check)
-    flipper.flip(cast("Any", SimpleNamespace(lane=SimpleNamespace(operations=(op.DropTable(7, "t", ends=ends),)))), 0)
+    changes = TableChanges(target, "db", OURS, cast("TargetBoundary", None), check)
+    changes.carry_out(cast("Any", SimpleNamespace(lane=SimpleNamespace(operations=(op.DropTable(7, "t", ends=ends),)))), 0)
     named = [one.args for one in calls.end.call_args_list]
     assert named == ([("db", policy_of(OURS, "db"), check, "t")] if ends and transactional else [])
     assert [name for name, *_ in calls.method_calls][-1] == "drop"
