@@ -62,6 +62,9 @@ class TargetDatabase:
             policy=POLICY, metastore=TargetTables(self.tables.tables, self.tables), identity="t", storage=storage
         )
 
+    def check(self) -> None:
+        """The load's lock is always held."""
+
     @property
     def image(self) -> Database:
         return database_with_state(Database("db", locationUri=TARGET, parameters={}), self.state)

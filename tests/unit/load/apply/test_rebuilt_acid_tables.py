@@ -48,7 +48,9 @@ def test_what_wrote_to_a_table_that_is_gone_ends_with_a_load_of_objects_only(
     monkeypatch.setattr(change_tables, "require_open", lambda *_: None)
     monkeypatch.setattr(change_tables, "vacate", lambda _, __, first: (first(), calls.vacate()))
     metastore = Mock(features=SimpleNamespace(major=4), create_table=lambda _: calls.create())
-    changes = TableChanges(cast("Any", SimpleNamespace(metastore=metastore)), "db", OURS, cast("TargetBoundary", None), lambda: None)
+    changes = TableChanges(
+        cast("Any", SimpleNamespace(metastore=metastore)), "db", OURS, cast("TargetBoundary", None), lambda: None
+    )
     create = op.CreateTable(7, "t", _table(transactional="true"), op.Content((), ""), "", ends=ends)
     changes.carry_out(cast("Any", SimpleNamespace(lane=SimpleNamespace(operations=(create,)), directories={})), 0)
     assert [name for name, *_ in calls.method_calls] == [*(["end"] if ends else []), "vacate", "create"]
