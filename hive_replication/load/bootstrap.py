@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import TableRecord
@@ -34,7 +34,7 @@ from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.state import is_ours
+from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
@@ -92,7 +92,8 @@ def load_objects(session: Session, *, repair: bool) -> None:
     _carry_out(session, SegmentPlan(tuple(keys := foreign_key_lanes(session, records)), alters), known)
     first = _wanted(session, records) if session.state.applied is None else set[str]()  # whose foreign keys are all of the dump
     kept.give_back(first.union(lane.names[0] for lane in keys))
-    _finish(session, records, repair=repair, whole_database=whole_database)
+    state = _with_lost(session, kept.made_anew)
+    _finish(session, state, records, repair=repair, whole_database=whole_database)
 
 
 def _carry_out(session: Session, plan: SegmentPlan, known: KnownObjects) -> None:
@@ -135,10 +136,18 @@ def _begin(session: Session, *, whole_database: bool) -> None:
             if not session.target.metastore.table_names(session.database):  # it was dropped, and made by hand
                 end_left(session.target, session.database, replay_policy(session.mapping), session.replica.check)
         session.replica.write_state(session.taken_over(session.state, checkpoint))
-    elif session.state.applied is not None and session.reader.header.scope.partitions is None and not session.dry:
-        # Constraints come after the state id of their table: killed in between, the next window applies their events again.
-        marked = checkpoint or session.state.checkpoint or session.reader.directory
-        session.replica.write_state(replace(session.state, checkpoint=marked))
+    elif _is_marked(session):
+        session.replica.write_state(replace(session.state, checkpoint=session.reader.directory))
+
+
+def _is_marked(session: Session) -> bool:
+    """Whether the database's state names the dump until the load is done: what else is loaded does it first if it is killed.
+
+    A recovery has a token of its own. Partitions alone change nothing that has no state id.
+    """
+    header, scope = session.reader.header, session.reader.header.scope
+    over = session.state.applied is not None and not header.recovery and not session.dry
+    return over and scope.partitions is None and session.table in (None, scope.table)
 
 
 def _lanes(
@@ -259,10 +268,9 @@ def _alters(session: Session) -> tuple[op.AlterDatabase, ...]:
     return (op.AlterDatabase(header.to_evid, "", database_image(session, header.source_database)),)
 
 
-def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> None:
+def _finish(session: Session, state: ReplicaState, records: list[TableRecord], *, repair: bool, whole_database: bool) -> None:
     """The state after the load. Tables for which a bootstrap failed are held; loading it again does what is missing."""
     header, held = session.reader.header, {name for lane in session.held for name in lane.tables}
-    state = session.state
     made = _wanted(session, records) if whole_database else set[str]()
     left = {name: evid for name, evid in state.left.items() if name not in made}
     if header.recovery:
@@ -280,8 +288,8 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
         # What a dump leaves out and the target does not have is no more to wait for than what it brings.
         for name in sorted(set(map(session.mapping.table, (*header.skipped, *(record.name for record in records)))) - held):
             state = state.at_position(name, max(header.to_evid, state.position(name)))
-        if state.checkpoint == session.reader.directory and not held:
-            state = replace(state, checkpoint="")  # another one is of a load that was killed before
+        if state.checkpoint == session.reader.directory:
+            state = replace(state, checkpoint="")
     before, replica = session.state.applied, session.replica
     restored = whole_database and not session.dry and forgotten(session.target.storage, replica.location, before) is not None
     if restored:
@@ -289,3 +297,13 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
     session.finish(state, whole=whole_database)
     if restored:
         without_lost(replica.journal, session.state)
+
+
+def _with_lost(session: Session, anew: Collection[str]) -> ReplicaState:
+    """The state after the load of a table that failed while it was made anew: it is nowhere that events could go on from."""
+    names = {name for lane in session.held for name in lane.tables}
+    if session.state.applied is None or session.table is None or session.dry or not names:
+        return session.state
+    stand = {table.tableName: object_id(table) for table in session.target.metastore.tables(session.database, sorted(names))}
+    lost = {name for name in names if not stand.get(name, name not in anew)}
+    return with_held(session.state, (lane for lane in session.held if lost.intersection(lane.tables)), lost=True)

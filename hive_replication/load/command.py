@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -10,11 +11,12 @@ from dataclasses import dataclass, replace
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.while_held import WhileHeld
 from hive_replication.dump.format.interface import DumpReader, DumpStore
-from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.errors import BadRequest, LockLost, ReplicationError, Unreachable
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.copy_rate import remember
 from hive_replication.load.dump_prefix import prefix_of, require_not_passed
+from hive_replication.load.interrupted_objects import as_repair, given_up, interrupted, without_mark
 from hive_replication.load.journal.journal_writer import Repairs
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.load_boundary import LoadBoundary, load_boundary
@@ -36,11 +38,14 @@ from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_other_recovery, require_not_passed_by
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
+from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.process import actor
 from hive_replication.progress import Progress, Silent
 from hive_replication.statements import ReplLoad
+
+_LOG = logging.getLogger(__name__)
 
 
 def repl_load(
@@ -81,17 +86,14 @@ def repl_load(
         database, table = _names(statement, reader)
         records = RecordStore.of(target.policy, store, database)
         records.prepare()
-    work = _Load(target, statement, store, copier, reader, database, table, progress or Silent())
-    record = _record(reader, database, table, repair=repair, only=only)
+        work = _Load(target, statement, store, copier, reader, records, database, table, progress or Silent())
+        lock = MetastoreLock(target.metastore, database)
+        lock.acquire()
     try:
-        report = work.run(repair=repair, only=only, source=source)
-    except ReplicationError as error:
-        error.unchanged = not work.changing
-        if work.journal:  # else it has changed nothing
-            records.keep(replace(record, time=time.time(), outcome="failed", text=str(error), journal=work.journal))
-        raise
-    kept = records.keep(replace(record.of(report), time=time.time(), journal=work.journal), report)
-    return replace(report, kept=kept.report, window=kept.window)
+        work.after_interrupted(lock, source)
+        return work.recorded(lock, repair=repair, only=only, source=source)
+    finally:
+        lock.release()
 
 
 @contextmanager
@@ -113,11 +115,13 @@ class _Load:
     store: DumpStore
     copier: Copier
     reader: DumpReader
+    records: RecordStore
     database: str
     table: str | None
     progress: Progress
     session: Session | None = None
     earlier: str = ""
+    changed: bool = False  # by a load that was done before it
 
     @property
     def journal(self) -> str:
@@ -127,32 +131,62 @@ class _Load:
     @property
     def changing(self) -> bool:
         """Whether it may have changed an object."""
-        return self.session is not None and self.session.tally.changing
+        return self.changed or (self.session is not None and self.session.tally.changing)
 
-    def run(self, *, repair: bool, only: str | None, source: Metastore | None) -> LoadReport:
-        """Carries it out."""
+    def after_interrupted(self, lock: MetastoreLock, source: Metastore | None) -> None:
+        """Does a load of objects first that was killed, if there is one."""
+        with _unchanged():
+            replica = TargetDatabase(self.target, self.database, lock.check, dry=False)
+            if self.statement.to_evid is not None and replica.there:
+                require_not_passed(self.target.storage, replica.location, replica.state, self.statement.to_evid)
+            dump = interrupted(replica, self.store, self.reader)
+        if dump is None:
+            return
+        _LOG.info("the load of %s was interrupted, and is done first", dump.directory, extra=about(self.database))
+        first = replace(self, statement=ReplLoad(dump.directory, self.database), reader=dump, table=dump.header.scope.table)
+        try:
+            first.recorded(lock, repair=as_repair(replica, dump), only=None, source=source)
+        except (Unreachable, LockLost):
+            raise
+        except ReplicationError as error:
+            given_up(TargetDatabase(self.target, self.database, lock.check, dry=False), dump, error)
+        self.changed = first.changing
+        replica = TargetDatabase(self.target, self.database, lock.check, dry=False)
+        replica.write_state(without_mark(replica.state, dump))
+
+    def recorded(self, lock: MetastoreLock, *, repair: bool, only: str | None, source: Metastore | None) -> LoadReport:
+        """Carries it out, and keeps a record of what came of it."""
+        record = _record(self.reader, self.database, self.table, repair=repair, only=only)
+        try:
+            report = self._run(lock, repair=repair, only=only, source=source)
+        except ReplicationError as error:
+            error.unchanged = not self.changing
+            if self.journal:  # else it has changed nothing
+                self.records.keep(replace(record, time=time.time(), outcome="failed", text=str(error), journal=self.journal))
+            raise
+        kept = self.records.keep(replace(record.of(report), time=time.time(), journal=self.journal), report)
+        return replace(report, kept=kept.report, window=kept.window)
+
+    def _run(self, lock: MetastoreLock, *, repair: bool, only: str | None, source: Metastore | None) -> LoadReport:
         began, target, reader = time.monotonic(), self.target, self.reader
-        with MetastoreLock(target.metastore, self.database) as lock:
-            replica = TargetDatabase(target, self.database, lock.check, dry=False)
-            boundary = _boundary(target, source, reader)
-            copier = WhileHeld(self.copier, lock.check)
-            repairs = _repairs(replica, reader, self.table, repair=repair)
-            session = Session(replica, reader, self.table, copier, self.progress, repairs=repairs, boundary=boundary)
-            if self.statement.to_evid is not None and session.exists:
-                require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
-            held: list[Held] = []
-            for part in parts_of_window(session) if only is None else [session]:
-                # Its own lookahead: the source's log has gone on while the parts before it were loaded.
-                part = replace(part, lookahead=_lookahead(target, source, part.reader))
-                self.earlier, self.session = self.journal, part
-                held = held_after(self._carried_out(part, source, repair=repair, only=only), held)
-            session = replace(session, held=held)
-            with_privileges(session, source, lock.check)
-            report = session.report(began)
-            log_report(report)
-            if session.exists:
-                remember(target.storage, replica.location, report)
-            return report
+        replica = TargetDatabase(target, self.database, lock.check, dry=False)
+        boundary = _boundary(target, source, reader)
+        copier = WhileHeld(self.copier, lock.check)
+        repairs = _repairs(replica, reader, self.table, repair=repair)
+        session = Session(replica, reader, self.table, copier, self.progress, repairs=repairs, boundary=boundary)
+        held: list[Held] = []
+        for part in parts_of_window(session) if only is None else [session]:
+            # Its own lookahead: the source's log has gone on while the parts before it were loaded.
+            part = replace(part, lookahead=_lookahead(target, source, part.reader))
+            self.earlier, self.session = self.journal, part
+            held = held_after(self._carried_out(part, source, repair=repair, only=only), held)
+        session = replace(session, held=held)
+        with_privileges(session, source, lock.check)
+        report = session.report(began)
+        log_report(report)
+        if session.exists:
+            remember(target.storage, replica.location, report)
+        return report
 
     def _carried_out(self, session: Session, source: Metastore | None, *, repair: bool, only: str | None) -> Session:
         """The load, or a part of it, as far as it came."""

@@ -301,7 +301,7 @@ def _state_after(
         names.add(only)
     else:
         names |= gate.reached(state.at, header.from_evid, header.to_evid)
-        state = state.advanced(header.to_evid, header.to_time, header.to_hash, behind=bool(held or state.held))
+        state = state.advanced(header.to_evid, header.to_time, header.to_hash)
     changed = {name for plan in plans if plan.operations for name in plan.names}
     for name in sorted(names - held - untouched):
         position = state.position(name)

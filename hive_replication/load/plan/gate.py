@@ -5,8 +5,7 @@ The rule:
 - An event applies iff its id is greater than the highest of three: the state id of the object itself, the state id of its table,
   and the position of the table's name, which is the database's entry ``at.<name>`` if there is one, else its applied id.
 - A table's state id is a watermark: it rises only after the last operation of the window on that table. Until then a partition or
-  the name may stand ahead of it, never behind what is done. Constraints have no state id, and come after that of their table in a
-  load of objects: where one was killed over the replica, it does not count for their events (``constraint_events``).
+  the name may stand ahead of it, never behind what is done.
 - Where the target lacks an object whose incarnation (up to its drop, or its rename away) ends inside the window, the whole
   incarnation is skipped, so that a repeat does not bring it back. Which incarnation the target's object is, its state id tells.
 - The window of a retry is never shorter than the one it retries. A window applies only where the event before its first one

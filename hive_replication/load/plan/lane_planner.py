@@ -9,7 +9,7 @@ from hive_replication.dump.source import why_skipped
 from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.redumps import why_redump
-from hive_replication.load.plan import constraint_events, gate
+from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.plan.event_traits import needs_transactions, of_no_type, of_no_view, renames, table_of, why_passed_over
 from hive_replication.load.plan.function_events import GONE, plan_function
@@ -148,7 +148,8 @@ class LanePlanner:
             return
         if self._settings.unable and needs_transactions(event.event):
             raise LaneStopped(self._settings.unable, refused=True)
-        what = f"{event.row.type} {event.event.names[0]}"
+        name = event.event.names[0]
+        what = f"{event.row.type} {name}"
         if isinstance(event.event, r.FunctionEvent):
             plan_function(self._planning, event, self._incarnations.tables[event.evid].dropped, early=self._early)
             return
@@ -199,8 +200,7 @@ class LanePlanner:
             return ""
         names = [name for name in event.names if self._includes(name)] if renames(event) else event.names[:1]
         position = min(self._view.state.position(self._mapping.table(name)) for name in names or event.names)
-        table_id = constraint_events.watermark(event, replica, incarnation, self._lane, self._view.state)
-        return gate.applied(event.evid, table_id=table_id, position=position)
+        return gate.applied(event.evid, table_id=replica.state_id, position=position)
 
     def _comes(self, incarnation: Incarnation) -> bool:
         """Whether a table was taken into the policy, and comes whole: the log does not tell what it holds."""

@@ -48,7 +48,8 @@ def advance(target: Target, database: str, applied: int, evid: int, time: int, m
         message_hash: hash of its message, "" where unknown.
 
     Returns:
-        Whether it was advanced; not if its applied id has changed in the meantime, or if it is marked as incompatible.
+        Whether it was advanced; not if its applied id has changed in the meantime, if a load of objects was killed, or if it is
+        marked as incompatible.
 
     Raises:
         Refused: another policy writes the database, or a load of it is running.
@@ -58,9 +59,9 @@ def advance(target: Target, database: str, applied: int, evid: int, time: int, m
         state = replica_state(found)
         if found is None or state.applied != applied or covers(applied, evid) or why_incompatible(found):
             return False
+        if state.checkpoint:  # a load of objects was killed: a run does it again
+            return False
         refuse_other_policy(state, database, target.policy.name)
         lock.check()
-        target.metastore.alter_database(
-            database, database_with_state(found, state.advanced(evid, time, message_hash, behind=bool(state.held))), found
-        )
+        target.metastore.alter_database(database, database_with_state(found, state.advanced(evid, time, message_hash)), found)
         return True

@@ -76,7 +76,7 @@ class ReplicaState:
         at: event ids of names that stand elsewhere.
         held: why names are held.
         quarantines: since when they are held and how often they were tried, where that is known.
-        checkpoint: dump directory of a load of objects that is under way, or was killed and not done again since, or "".
+        checkpoint: dump directory of the bootstrap under way, or "".
         fresh: whether no window has been loaded since the bootstrap began.
         recovery: token of the recovery under way, or ""; any other load clears it, since it changes what was compared.
         policy: name of the policy that writes it, "" where that is not known.
@@ -188,14 +188,14 @@ class ReplicaState:
         """Held names of which nothing failed, so that they are caught up at once."""
         return [name for name, reason in self.held.items() if reason.startswith((RELEASED_REASON, PASSED_REASON))]
 
-    def advanced(self, evid: int, time: int, message_hash: str, *, behind: bool = False) -> ReplicaState:
-        """A window up to ``evid`` is done, for all names or but for some that stay behind; others need no entry any more."""
+    def advanced(self, evid: int, time: int, message_hash: str) -> ReplicaState:
+        """A window up to ``evid`` is done; names that stand there too no longer need an entry."""
         if covers(self.applied, evid):
             return self
-        former = self.applied or 0
-        at = {name: there for name, there in self.at.items() if name in self.held or there < former or not covers(evid, there)}
-        raised = replace(self, applied=evid, applied_time=time, applied_hash=message_hash, at=at, recovery="")
-        return replace(raised, fresh=self.fresh and self.applied is None, checkpoint=self.checkpoint if behind and former else "")
+        behind = self.applied or 0
+        at = {name: there for name, there in self.at.items() if name in self.held or there < behind or not covers(evid, there)}
+        raised = replace(self, applied=evid, applied_time=time, applied_hash=message_hash, at=at, checkpoint="", recovery="")
+        return replace(raised, fresh=self.fresh and self.applied is None)
 
     def parameters(self) -> dict[str, str]:
         """This state as database parameters."""

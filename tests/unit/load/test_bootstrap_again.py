@@ -46,7 +46,7 @@ def test_no_foreign_key_of_another_dump_comes_back_with_a_table_that_is_made_ane
 def test_a_load_over_a_replica_leaves_a_mark_until_it_is_done(
     monkeypatch: pytest.MonkeyPatch, table: str | None, stop: bool
 ) -> None:
-    """The next window goes by it, where the load was killed before the tables had their constraints."""
+    """Whatever is loaded next goes by it, where the load was killed."""
     seen: list[str] = []
     carried = Loading.carry_out
 
@@ -61,5 +61,16 @@ def test_a_load_over_a_replica_leaves_a_mark_until_it_is_done(
     load = loading(ReplicaState(SOURCE, 50), header(60, table), [replica("e", 30)], [record("e")])
     load_objects(load, repair=True)
     assert set(seen) == {load.reader.directory}
-    # A table for which the load of a database failed waits for another load, and takes no events.
-    assert load.state.checkpoint == (load.reader.directory if stop and table else "")
+    assert load.state.checkpoint == ""
+
+
+@pytest.mark.parametrize(("evid", "lost"), [(0, ["e"]), (30, [])], ids=["being made anew", "as it was"])
+def test_a_table_whose_load_fails_while_it_is_made_anew_is_lost(
+    monkeypatch: pytest.MonkeyPatch, evid: int, lost: list[str]
+) -> None:
+    """Windows went on with it as if it was whole: at state id 0 all events apply."""
+    monkeypatch.setattr(Loading, "dry", False)
+    load = loading(ReplicaState(SOURCE, 50), header(60, "e"), [replica("e", evid)], [record("e")])
+    load.held.append(Held(("e",), 50, 60, "no space"))
+    load_objects(load, repair=True)
+    assert load.state.lost == lost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, NoReturn, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -42,9 +43,11 @@ def test_a_load_that_fails_before_it_changes_an_object_says_so(monkeypatch: pyte
     monkeypatch.setattr(command, "MetastoreLock", fails)
     assert load()
 
-    def changes(work: Any, **_: object) -> NoReturn:
+    def changes(work: Any, *_: object, **__: object) -> NoReturn:
         work.session = SimpleNamespace(tally=Tally(changing=True), journal_token="")  # a bootstrap has none
         raise Refused("it holds a table that is not our replica")
 
-    monkeypatch.setattr(command._Load, "run", changes)
+    monkeypatch.setattr(command, "MetastoreLock", Mock())
+    monkeypatch.setattr(command._Load, "after_interrupted", lambda *_: None)
+    monkeypatch.setattr(command._Load, "_run", changes)
     assert not load()

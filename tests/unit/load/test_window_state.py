@@ -107,14 +107,3 @@ def test_a_catch_up_counts_as_an_attempt_at_a_table_that_the_source_hides() -> N
     assert (dict(tried.at), dict(tried.held)) == (dict(state.at), dict(state.held))
     assert [(name, one.evid, one.attempts) for name, one in tried.quarantines.items()] == [("v", 60, 2)]
     assert tried.quarantines["v"].tried > 5
-
-
-def test_the_mark_of_a_killed_load_of_objects_stays_while_a_table_is_behind() -> None:
-    """A later window brings the events of its constraints."""
-    killed = ReplicaState(SOURCE, 40, checkpoint="hdfs://dst/dumps/db/killed")
-    assert state_after(killed, 40, 60).checkpoint == ""
-    behind = state_after(killed, 40, 60, LanePlan(("t",), 40, (), Stop(43, "no space", table="t")))
-    assert behind.checkpoint == killed.checkpoint
-    assert state_after(behind, 60, 70).checkpoint == killed.checkpoint
-    caught_up = state_after(state_after(behind, 40, 60, only="t"), 60, 70)
-    assert (dict(caught_up.held), caught_up.checkpoint) == ({}, "")

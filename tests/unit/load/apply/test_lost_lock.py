@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -166,14 +165,14 @@ def test_a_load_copies_for_as_long_as_it_holds_its_lock(monkeypatch: pytest.Monk
         given.append(arguments[3])
         raise InterruptedError
 
-    lock = nullcontext(SimpleNamespace(check=_lost_after(1)))
-    for name, made in (("MetastoreLock", lock), ("TargetDatabase", None), ("_boundary", None)):
+    lock: Any = SimpleNamespace(check=_lost_after(1))
+    for name, made in (("TargetDatabase", None), ("_boundary", None)):
         monkeypatch.setattr(command, name, lambda *_, made=made, **__: made)  # type: ignore[misc]
     monkeypatch.setattr(command, "Session", begun)
     some: Any = SimpleNamespace(metastore=None, copy=iter, header=SimpleNamespace(kind="incremental"))
-    load = command._Load(some, some, some, some, some, "sales", None, Silent())  # pyright: ignore[reportPrivateUsage]
+    load = command._Load(some, some, some, some, some, some, "sales", None, Silent())  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(InterruptedError):
-        load.run(repair=False, only=None, source=None)
+        load._run(lock, repair=False, only=None, source=None)  # pyright: ignore[reportPrivateUsage]
     files: list[Any] = [SimpleNamespace(task=SimpleNamespace(target=name)) for name in "abc"]
     answers, copied = list[object](), given[0].copy(files)
     with pytest.raises(LockLost):

@@ -438,18 +438,12 @@ def test_what_is_created_without_its_files_takes_what_comes_later(until: int) ->
 
 
 def of_events(
-    target: Target,
-    *events: r.Event,
-    applied: int,
-    acid: bool = False,
-    leaving: Container[str] = (),
-    held: str = "",
-    checkpoint: str = "",
+    target: Target, *events: r.Event, applied: int, acid: bool = False, leaving: Container[str] = (), held: str = ""
 ) -> tuple[LanePlan, list[Skipped]]:
     rows = (r.Notification(one.evid, 0, one.type, one.database, one.table, "") for one in events)
     (segment,) = segments([WindowEvent(row, event, ()) for row, event in zip(rows, events, strict=True)])
     (lane,) = segment.lanes
-    state = ReplicaState("uuid/db", applied, checkpoint=checkpoint)
+    state = ReplicaState("uuid/db", applied)
     view = target.view(state.quarantine("a", applied, held) if held else state)
     return LanePlanner(lane, LaneSettings(view, MAPPING, includes, acid=acid, leaving=leaving)).plan()
 
@@ -576,26 +570,6 @@ def test_constraints_and_statistics_of_a_table_that_is_left_out_hold_nothing(eve
     assert [one.reason for one in skipped] == [
         "the target does not have the table, with which its constraints and statistics come"
     ]
-
-
-def added(evid: int, name: str) -> r.AddConstraints:
-    made = key("pks", table_db="db", table_name="a", column_name="x", pk_name=name)
-    return r.AddConstraints(evid, 0, "ADD_PRIMARYKEY", "db", "a", made)
-
-
-def test_after_a_killed_load_of_objects_events_of_constraints_apply_beyond_the_state_id_of_their_table() -> None:
-    """The load gives it its constraints after its state id, and foreign keys after all tables: they were missing for good."""
-    source = Source()
-    source.act("create", 0, 0, 0)
-    target = Target.replica(source, lambda: 50)
-    dropped = [r.DropConstraint(evid, 0, "DROP_CONSTRAINT", "db", "a", name) for evid, name in ((43, "old"), (46, "mid"))]
-    events = dropped[0], added(44, "mid"), dropped[1], added(47, "new")
-    assert of_events(target, *events, applied=40)[0].operations == ()
-    plan, (skipped,) = of_events(target, *events, applied=40, checkpoint="hdfs://dst/dumps/db/killed")
-    # What is dropped later may be in the way of what is there already.
-    assert [one.evid for one in plan.operations] == [43, 46, 47]
-    assert (skipped.evid, skipped.reason) == (44, "applied already (state id 50)")
-    assert of_events(target, added(47, "new"), applied=48, checkpoint="hdfs://dst/dumps/db/killed")[0].operations == ()
 
 
 def test_a_foreign_key_to_a_table_that_is_left_out_does_not_come() -> None:

@@ -1,0 +1,88 @@
+"""A load of objects over a replica that was killed: whatever is loaded next, it is done first.
+
+Until then the replica looks like one that stands before the dump, with some tables ahead, and neither is true: a transactional
+table is made anew in several steps, and constraints and statistics have no state ids that tell which of their events are applied.
+The database's state names the dump (``checkpoint``) from before the first change to after the last one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hive_replication.dump.format.interface import DumpReader, DumpStore
+from hive_replication.errors import BadRequest, Outdated, Refused, ReplicationError
+from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.dump_prefix import interrupted_until
+from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.untrusted_dump import opened
+
+
+def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -> DumpReader | None:
+    """The dump of a load that was killed, and that is to be done before another one.
+
+    Args:
+        replica: the target database, whose lock is held.
+        store: where dumps are.
+        reader: what is to be loaded.
+
+    Returns:
+        The dump; None where there is none, or where what is to be loaded brings all that it has, or is that load itself.
+
+    Raises:
+        Refused: the dump cannot be read any more.
+        Unreachable: the storage does not answer.
+    """
+    state, header = replica.state, reader.header
+    if not state.checkpoint or state.applied is None or state.checkpoint == reader.directory or header.recovery:
+        return None
+    if state.recovery or state.undone is not None or state.failed_over or state.policy not in ("", replica.target.policy.name):
+        return None
+    objects = header.kind == "bootstrap"
+    whole = objects and header.scope.table is None
+    if whole and not interrupted_until(replica.target.storage, replica.location, state, header.to_evid):
+        return None
+    try:
+        found = opened(store, state.checkpoint)
+    except (BadRequest, Refused) as error:
+        raise Refused(_advice(replica.name, state.checkpoint, header.scope.database, error)) from error
+    same = objects and header.scope.partitions is None and header.scope.table == found.header.scope.table
+    return None if same else found
+
+
+def as_repair(replica: TargetDatabase, dump: DumpReader) -> bool:
+    """Whether an interrupted load compared what stands at its event, too: one of a table, or of a replica that stood there."""
+    header = dump.header
+    return header.scope.table is not None or covers(replica.state.applied, header.to_evid)
+
+
+def given_up(replica: TargetDatabase, dump: DumpReader, error: ReplicationError) -> None:
+    """What follows where an interrupted load cannot be done any more. A table that it was of is lost until it is repaired.
+
+    Args:
+        replica: the target database, whose lock is held.
+        dump: of that load.
+        error: why not.
+
+    Raises:
+        Refused: it was of the whole database, which nothing but a recovery makes good.
+    """
+    table = dump.header.scope.table
+    if isinstance(error, Outdated):
+        return  # the replica has passed it
+    if table is None:
+        raise Refused(_advice(replica.name, dump.directory, dump.header.scope.database, error)) from error
+    reason = f"a load of it was interrupted, and cannot be done again: {error}"
+    replica.write_state(replica.state.quarantine(table, 0, reason))
+
+
+def without_mark(state: ReplicaState, dump: DumpReader) -> ReplicaState:
+    """The state after an interrupted load."""
+    return replace(state, checkpoint="") if state.checkpoint == dump.directory else state
+
+
+def _advice(database: str, directory: str, source: str, error: ReplicationError) -> str:
+    return (
+        f"the load of {directory} into {database!r} was interrupted and has to be done first, which fails: {error}; "
+        f"hive-repl recover {source} does without it"
+    )
