@@ -46,7 +46,8 @@ def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -
         found = opened(store, state.checkpoint)
     except (BadRequest, Refused) as error:
         raise Refused(_advice(replica.name, state.checkpoint, header.scope.database, error)) from error
-    same = objects and header.scope.partitions is None and header.scope.table == found.header.scope.table
+    scope, newer = header.scope, covers(header.to_evid, found.header.to_evid)
+    same = objects and newer and scope.table is not None and scope == found.header.scope
     return None if same else found
 
 

@@ -44,8 +44,8 @@ def to_be_read(
 ) -> tuple[list[Replica], Set[str]]:
     """Those of them that this tick settles, and the names of those that need a run.
 
-    On the replicas of some, transactions are open: a run reads the log for their ends, which may name no database. Of some, a load
-    of objects was killed: whatever is loaded does it first.
+    On the replicas of some, transactions are open: a run reads the log for their ends, which may name no database. Of others, a
+    load of objects was killed: whatever is loaded does it first.
     """
     source, target = connection.source, connection.target
     killed = {one.database for one in idle if states[one.database].checkpoint}

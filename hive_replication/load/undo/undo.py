@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.journal.restored import require_unrestored, without_lost
 from hive_replication.load.replica.covers import covers
@@ -88,8 +88,8 @@ def undo(
         BadRequest: no load ended there (the message lists the nearest), its journal is not kept any more, or there is no such
             replica.
         Refused: old data is not kept any more, a replica went away without a load, a table or partition of the target's users
-            has a name that comes back, another policy writes the database, a load of it runs, or the target's metastore was
-            restored from an older state.
+            has a name that comes back, another policy writes the database, a load of it runs or was interrupted, or the
+            target's metastore was restored from an older state.
     """
     with MetastoreLock(target.metastore, database) as lock:
         found = target.metastore.database(database)
@@ -98,6 +98,11 @@ def undo(
             raise BadRequest(f"the target database {database!r} is no replica with anything to undo")
         refuse_other_policy(state, database, target.policy.name)
         require_unrestored(target.storage, found.locationUri or "", database, state)
+        if table is not None and state.checkpoint:  # what is loaded next would bring the table back that is undone
+            raise Refused(
+                f"the load of {state.checkpoint} into {database!r} was interrupted, and is done before whatever is loaded next: "
+                "load a window and undo then, or undo the whole database"
+            )
         work = _Undo(target, database, found, state, lock.check)
         return work.run(table, evid, dry_run=dry_run, progress=progress or Silent())
 

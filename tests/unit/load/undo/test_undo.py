@@ -275,6 +275,14 @@ def test_a_recovery_that_compared_tables_before_an_undo_is_not_loaded(windows: _
     assert windows.state.recovery == ""
 
 
+def test_no_table_is_undone_that_an_interrupted_load_would_bring_back(windows: _Replica) -> None:
+    """It ended the undo, with whatever was loaded next. The state of an undone database names no such load."""
+    windows.metastore.home = database_with_state(windows.metastore.home, replace(windows.state, checkpoint="dumps/killed"))
+    _refused(windows, "the load of dumps/killed into 'db' was interrupted, and is done before whatever is loaded next", 1400, "t")
+    undo(windows.target, "db", None, 1400)
+    assert (windows.state.checkpoint, windows.state.undone) == ("", 1400)
+
+
 def test_the_replica_of_another_policy_is_neither_taken_back_nor_released(windows: _Replica) -> None:
     """Its own loads waited then, for an undo of which its operators knew nothing."""
     undo(windows.target, "db", "t", 1400)

@@ -1,0 +1,132 @@
+"""A load of objects that was killed: before which loads it is done, and what follows where it cannot be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hive_replication.dump.format.record_types import DumpHeader, Scope
+from hive_replication.errors import BadRequest, Outdated, Refused
+from hive_replication.load import interrupted_objects
+from hive_replication.load.interrupted_objects import as_repair, given_up, interrupted, without_mark
+from hive_replication.load.replica.state import ReplicaState
+from tests.bootstraps import SOURCE, header
+from tests.moving import POLICY
+
+KILLED = "hdfs://dst/dumps/db/killed"
+STATE = ReplicaState(SOURCE, 40, checkpoint=KILLED, policy=POLICY.name)
+WINDOW = replace(header(60), kind="incremental")
+TABLE = header(50, "e")
+PARTITIONS = replace(header(60), scope=Scope("db", "e", ("p=1",)))
+
+
+def replica(state: ReplicaState = STATE) -> Any:
+    found = SimpleNamespace(name="db", location="hdfs://dst/db", state=state, target=SimpleNamespace(policy=POLICY, storage=None))
+    found.write_state = lambda written: setattr(found, "state", written)
+    return found
+
+
+def dump(of: DumpHeader, directory: str = KILLED) -> Any:
+    return SimpleNamespace(directory=directory, header=of)
+
+
+@pytest.fixture(autouse=True)
+def storage(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The dumps by directory; the killed load had changed objects up to event 50."""
+    dumps = {KILLED: dump(TABLE)}
+    monkeypatch.setattr(interrupted_objects, "opened", lambda dumps, directory: dumps[directory])
+    monkeypatch.setattr(interrupted_objects, "interrupted_until", lambda *arguments: 50 if arguments[-1] < 50 else 0)
+    return dumps
+
+
+@pytest.mark.parametrize(
+    ("loaded", "killed", "first"),
+    [
+        (WINDOW, header(50), True),
+        (WINDOW, TABLE, True),
+        (header(60, "f"), TABLE, True),
+        (header(60, "e"), TABLE, False),
+        (PARTITIONS, TABLE, True),
+        (header(60, "e"), header(50), True),
+        (header(60), header(50), False),
+        (header(60), TABLE, False),
+        (header(45), header(50), True),
+        (replace(header(60), recovery="token"), header(50), False),
+    ],
+    ids=[
+        "a window",
+        "a window after a table",
+        "another table",
+        "the same table",
+        "partitions of it",
+        "one table of the database",
+        "a newer dump of the database",
+        "the database after a table",
+        "an older dump of the database",
+        "a recovery",
+    ],
+)
+def test_it_is_done_before_what_does_not_bring_all_of_it(
+    storage: dict[str, Any], loaded: DumpHeader, killed: DumpHeader, *, first: bool
+) -> None:
+    storage[KILLED] = dump(killed)
+    found = interrupted(replica(), storage, dump(loaded, "hdfs://dst/dumps/db/other"))  # type: ignore[arg-type]
+    assert found == (storage[KILLED] if first else None)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        replace(STATE, checkpoint=""),
+        replace(STATE, applied=None),
+        replace(STATE, recovery="token"),
+        replace(STATE, undone=30),
+        replace(STATE, failed_over="primary"),
+        replace(STATE, policy="another"),
+    ],
+    ids=["none", "a first bootstrap", "a recovery is under way", "undone", "failed over", "of another policy"],
+)
+def test_others_than_a_killed_load_over_a_replica_of_the_policy_are_left(storage: dict[str, Any], state: ReplicaState) -> None:
+    assert interrupted(replica(state), storage, dump(WINDOW, "other")) is None  # type: ignore[arg-type]
+
+
+def test_that_load_itself_goes_on(storage: dict[str, Any]) -> None:
+    assert interrupted(replica(), storage, dump(TABLE)) is None  # type: ignore[arg-type]
+
+
+def test_a_dump_that_is_gone_asks_for_a_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise BadRequest("there is no dump")
+
+    monkeypatch.setattr(interrupted_objects, "opened", gone)
+    with pytest.raises(
+        Refused, match="has to be done first, which fails: there is no dump; hive-repl recover db does without it"
+    ):
+        interrupted(replica(), None, dump(WINDOW, "other"))  # type: ignore[arg-type]
+
+
+def test_where_it_cannot_be_done_its_table_is_lost_and_others_go_on() -> None:
+    """One table that somebody has replaced stops no other."""
+    one = replica()
+    given_up(one, dump(TABLE), Refused("it is not our replica"))
+    assert one.state.lost == ["e"]
+    assert "interrupted, and cannot be done again: it is not our replica" in one.state.held["e"]
+    with pytest.raises(Refused, match="hive-repl recover db"):
+        given_up(replica(), dump(header(50)), Refused("a foreign table is in the way"))
+
+
+def test_what_the_replica_has_passed_is_left() -> None:
+    one = replica()
+    given_up(one, dump(TABLE), Outdated("it stands later"))
+    assert one.state == STATE
+    assert without_mark(STATE, dump(TABLE)).checkpoint == ""
+    assert without_mark(STATE, dump(TABLE, "another")) == STATE
+
+
+@pytest.mark.parametrize(("of", "repair"), [(TABLE, True), (header(50), False), (header(40), True)])
+def test_it_compares_what_it_compared(of: DumpHeader, *, repair: bool) -> None:
+    """A replica that stands at the dump's event was being repaired: else nothing would have been loaded."""
+    assert as_repair(replica(), dump(of)) == repair
