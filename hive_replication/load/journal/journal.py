@@ -181,9 +181,13 @@ class Journal:
         entry = self._whole(entry)
         if entry.status == status:
             return entry
-        directory = f"{self._root}/{entry.from_evid}-{entry.to_evid}-{entry.token}{'' if status == 'open' else f'.{status}'}"
+        directory = self.directory(entry, status)
         self._storage.rename(entry.directory, directory)
         return replace(entry, directory=directory, status=status)
+
+    def directory(self, entry: Entry, status: Status) -> str:
+        """The directory of a load with a status."""
+        return f"{self._root}/{entry.from_evid}-{entry.to_evid}-{entry.token}{'' if status == 'open' else f'.{status}'}"
 
     def _whole(self, entry: Entry) -> Entry:
         """Ends a rename that was killed: each file of the other directories is moved, or deleted where it was copied."""

@@ -121,6 +121,8 @@ class _Sweeper:
             *(entry for place, entry in left.items() if any(paths.is_under(one, place) for one in stuck)),
         ]
         over = [one for entry in expired if entry not in kept for one in (*entry.rest, entry.directory)]
+        # An undo to one of which newer journals are gone would say that it is done, and leave what those loads changed.
+        rest += [self._no_point(entry) for entry in points[:-1] if entry in kept]
         rest += [self._removals.deletion("journal", directory) for directory in over]
         rest += self._unused("staging", self._staged(), live, needed)
         temporary = (*self._temporary(), *self._temporary_outside(live))
@@ -169,6 +171,10 @@ class _Sweeper:
                     waiting.appendleft(removal)
                 else:
                     self.swept.append(done)
+                    if done.problem and done.what == "journal":  # the newer ones lead back to it
+                        later = [one for one in waiting if one.swept.what != "journal"]
+                        waiting.clear()
+                        waiting.extend(later)
             if time.monotonic() > end:
                 break
 
@@ -182,6 +188,16 @@ class _Sweeper:
         except ReplicationError as error:
             _LOG.warning("%s cannot be removed: %s", removal.swept.path, error, extra=about(self._database))
             return replace(removal.swept, problem=str(error))
+
+    def _no_point(self, entry: Entry) -> Removal:
+        """Keeps the journal of a load as one that no undo leads to."""
+        moved = Swept("journal", entry.directory, self._journal.directory(entry, "former"), 0)
+
+        def carry_out() -> int:
+            self._journal.mark(entry, "former")
+            return 0
+
+        return Removal(moved, lambda _: self._storage.exists(entry.directory), carry_out)
 
     def _old_data(self, left: dict[str, Entry], live: Locations) -> Iterator[Removal]:
         over = {entry for entry in set(left.values()) if self._is_over(entry)}

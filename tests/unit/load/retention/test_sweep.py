@@ -21,6 +21,7 @@ from hive_replication.load.journal.journal import Journal
 from hive_replication.load.journal.lane_record import LaneRecord
 from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.layout.move_to_retired import retire, retire_database
+from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
@@ -28,6 +29,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.load.retention import removals
 from hive_replication.load.retention import sweep as retention
 from hive_replication.load.retention.sweep import sweep
+from hive_replication.load.undo import undo
 from hive_replication.load.undo.reverse_lane import OldDataLocator
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.plans.approval import Approvals, PlannedWindow
@@ -37,7 +39,7 @@ from hive_replication.process import machine
 from hive_replication.signing import SigningKey
 from hive_replication.storage import Denied, FileStatus, Storage, paths
 from tests.bucket import bucket_storage
-from tests.faults import closed_directory
+from tests.faults import Killed, closed_directory
 
 DAY = 86_400.0
 
@@ -824,6 +826,66 @@ def left(target: Target, *places: str, window: tuple[int, int] = (10, 20), appli
     writer.state(ReplicaState("uuid/sales", window[1]))
     writer.done(applied)
     return writer.token
+
+
+@pytest.mark.parametrize("stays", ["old data", "journal"])
+def test_no_undo_leads_to_a_load_whose_journal_outlives_newer_ones(
+    target: Target, monkeypatch: pytest.MonkeyPatch, stays: str
+) -> None:
+    """It said that it was done, and the tables stood where the loads had left them of which no journal told any more."""
+    base = location(target)
+    place = written(target, "orders_old/f").removesuffix("/f")
+    for to_evid in (10, 20, 30, 40):
+        left(target, *[place] * (to_evid == 10), window=(to_evid - 10, to_evid), applied=to_evid)
+    first, second, *_ = Journal(target.storage, base).entries()
+    real, refused = Storage.delete, {"old data": place, "journal": second.directory}[stays]
+
+    def delete(storage: Storage, uri: str, *, recursive: bool = False) -> bool:
+        if uri.startswith(refused):
+            raise Denied(f"{uri}: permission denied")
+        return real(storage, uri, recursive=recursive)
+
+    def move(_: object, source: str, target: str) -> None:
+        raise Denied(f"{source} stays, and is not {target}")
+
+    monkeypatch.setattr(Storage, "delete", delete)
+    if stays == "old data":
+        monkeypatch.setattr(ProtectedMoves, "move", move)
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    for _ in range(2):
+        assert [one.path for one in sweep(target, "sales") if one.problem] == [refused]
+    found = [(entry.to_evid, entry.status) for entry in Journal(target.storage, base).entries()]
+    kept = {"old data": [(10, "former"), (40, "done")], "journal": [(20, "done"), (30, "done"), (40, "done")]}
+    assert found == kept[stays]
+    state = ReplicaState("uuid/sales", 40).parameters()
+    metastore(target).found = Database(name="sales", locationUri=base, parameters=state)
+    monkeypatch.setattr(undo, "MetastoreLock", lambda *_: Lock(brief=True))
+    with pytest.raises(BadRequest, match="no load of the target database 'sales' that is still kept ended at event 10"):
+        undo.undo(target, "sales", None, first.to_evid)
+
+
+def test_nor_where_the_sweep_is_killed_before_newer_journals_are_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is none to undo to before the first of them goes; a dry run leaves it."""
+    base = location(target)
+    written(target, "orders_old/f")
+    for to_evid in (10, 20, 30):
+        left(target, *[f"{base}/orders_old"] * (to_evid == 10), window=(to_evid - 10, to_evid), applied=to_evid)
+
+    def refuse(*_: object) -> None:
+        raise Denied("it stays")
+
+    def dies(*_: object, **__: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr(ProtectedMoves, "move", refuse)
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    sweep(target, "sales", dry_run=True)
+    assert {entry.status for entry in Journal(target.storage, base).entries()} == {"done"}
+    monkeypatch.setattr(Storage, "delete", dies)
+    with pytest.raises(Killed):
+        sweep(target, "sales")
+    found = [(entry.to_evid, entry.status) for entry in Journal(target.storage, base).entries()]
+    assert found == [(10, "former"), (20, "done"), (30, "done")]
 
 
 def past(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
