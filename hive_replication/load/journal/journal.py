@@ -227,6 +227,12 @@ class Journal:
         found = self._storage.threads.map(lambda entry: self._file(entry, RESTORED), entries)
         return max((entry.token for entry, good in zip(entries, found, strict=True) if good), default="")
 
+    def newest_in_part(self, entries: Iterable[Entry]) -> str:
+        """Token of the last load that is done and has no state any more: a part of its files is deleted; "" where none is."""
+        done = [entry for entry in entries if entry.status == "done"]
+        found = self._storage.threads.map(lambda entry: self._file(entry, "state"), done)
+        return max((entry.token for entry, state in zip(done, found, strict=True) if not state), default="")
+
     def mark_undone(self, lane: LaneFile) -> None:
         """Records that an undo reversed a lane."""
         self._storage.rename(lane.uri, lane.uri.removesuffix(".json") + ".undone")

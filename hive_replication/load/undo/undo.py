@@ -140,7 +140,7 @@ class _Undo:
 
     def run(self, table: str | None, evid: int, *, dry_run: bool, progress: Progress) -> Undo:
         entries = without_lost(self._journal, self._state, dry=dry_run)
-        point = self._point(entries, evid)
+        point, before = self._point(entries, evid)
         newer = self._journal.lanes_of(one for one in entries if one.token > point.token and one.status != "undone")
         read = {entry for entry, _ in newer}
         others = self._journal.places_of(one for one in entries if one not in read)  # no image of theirs is in memory
@@ -158,7 +158,7 @@ class _Undo:
         chosen = found.chosen
         obstacles.require_none(chosen)
         if not dry_run:
-            begun = self._begun(chosen, self._wanted(point, entries, names, found), names)
+            begun = self._begun(chosen, self._wanted(point, before, entries, names, found), names)
             self._carry_out(begun, locator, names, found.partial, progress)
         number, steps = (
             sum(bool(lanes) for _, lanes in chosen),
@@ -167,11 +167,13 @@ class _Undo:
         back, left = (tuple(one for one in steps if (one.kind in STAYS) == stays) for stays in (False, True))
         return Undo(self._database, evid, tuple(sorted(names or ())), number, back, left, found.tables)
 
-    def _point(self, entries: list[Entry], evid: int) -> Entry:
-        points = [entry for entry in entries if entry.status == "done"]
+    def _point(self, entries: list[Entry], evid: int) -> tuple[Entry, ReplicaState]:
+        """The load to undo to, and the state after it; none whose journal, or that of a later one, is deleted in part."""
+        deleted = self._journal.newest_in_part(entries)
+        points = [entry for entry in entries if entry.status == "done" and entry.token > deleted]
         found = [entry for entry in points if entry.to_evid == evid]
-        if found:
-            return found[-1]
+        if found and (state := self._journal.state(found[-1])):
+            return found[-1], state
         near = sorted({entry.to_evid for entry in points}, key=lambda one: abs(one - evid))[:_SHOWN]
         known = f"the nearest that can be undone to: {', '.join(map(str, sorted(near)))}" if near else "no load is kept any more"
         raise BadRequest(
@@ -179,13 +181,14 @@ class _Undo:
             f"creation there; {known}"
         )
 
-    def _wanted(self, point: Entry, entries: Iterable[Entry], names: Iterable[str] | None, repaired: WithRepairs) -> ReplicaState:
-        """The state after the undo.
+    def _wanted(
+        self, point: Entry, before: ReplicaState, entries: Iterable[Entry], names: Iterable[str] | None, repaired: WithRepairs
+    ) -> ReplicaState:
+        """The state after the undo; ``before`` is the one after the load to which it leads.
 
         A table that another undo took back further stays where that one left it: what was loaded since leads back to there.
         """
         stay = repaired.stay
-        before = self._journal.state(point) or self._state
         later = self._target.storage.threads.map(self._journal.state, [one for one in entries if one.token > point.token])
         lower: dict[str, int] = {}
         for state in (self._state, *filter(None, later)):

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from hive_replication.errors import BadRequest, LockLost, Refused
+from hive_replication.errors import BadRequest, LockLost, Refused, ReplicationError
 from hive_replication.load.journal import lane_record
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord, Step
@@ -266,6 +266,20 @@ def test_no_undo_leads_to_before_a_recovery_of_a_restored_target_that_was_killed
 
 
 @pytest.mark.parametrize("table", ["t", None])
+def test_no_undo_leads_to_a_load_whose_journal_is_deleted_in_part(windows: _Replica, table: str | None) -> None:
+    """Object stores delete file by file, and may be killed. The state of now was taken for the one of then: events were lost."""
+    first, second, _ = windows.journal.entries()
+    windows.target.storage.delete(f"{first.directory}/state")
+    near = "that is still kept ended at event 1400 .*; the nearest that can be undone to: 1500, 1600$"
+    _refused(windows, near, 1400, table, BadRequest)
+    windows.target.storage.delete(f"{second.directory}/state")
+    for evid in (1400, 1500):
+        _refused(windows, "the nearest that can be undone to: 1600$", evid, table, BadRequest)
+    undo(windows.target, "db", table, 1600)
+    assert windows.stands == {"t": 1550, "u": 1460}
+
+
+@pytest.mark.parametrize("table", ["t", None])
 def test_a_recovery_that_compared_tables_before_an_undo_is_not_loaded(windows: _Replica, table: str | None) -> None:
     """What was equal then is not now."""
     windows.metastore.home = database_with_state(windows.metastore.home, replace(windows.state, recovery="token"))
@@ -436,10 +450,12 @@ def test_a_users_table_that_has_a_renamed_replicas_name_is_not_taken(windows: _R
     assert windows.stands == {"t": 1550, "u": 1460}
 
 
-def _refused(replica: _Replica, message: str, evid: int, table: str | None = None) -> None:
+def _refused(
+    replica: _Replica, message: str, evid: int, table: str | None = None, error: type[ReplicationError] = Refused
+) -> None:
     calls, state = list(replica.metastore.calls), replica.state
     statuses = [entry.status for entry in replica.journal.entries()]
-    with pytest.raises(Refused, match=message):
+    with pytest.raises(error, match=message):
         undo(replica.target, "db", table, evid)
     assert (replica.metastore.calls, replica.state) == (calls, state)
     assert [entry.status for entry in replica.journal.entries()] == statuses
