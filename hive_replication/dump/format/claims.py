@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
@@ -15,8 +17,10 @@ from pydantic import BaseModel, ConfigDict
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.dump.format.checkpoints import Number
 from hive_replication.dump.format.tree_reader import REMOVED
+from hive_replication.errors import ReplicationError
 from hive_replication.process import is_gone, machine
 from hive_replication.storage import FileStatus, Storage
+from hive_replication.storage.paths import is_usable
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,6 +65,29 @@ def policy_of(storage: Storage, directory: str) -> str:
     """Name of the policy of a dump, as the requests of its writers tell it; "" where they do not."""
     claims = _claims(storage, directory, _by_name(storage, directory))
     return next((name for one in claims if (name := _policy_in(one))), "")
+
+
+def remove(storage: Storage, directory: str, ack: str) -> None:
+    """Removes a dump, complete or not: its ack file first, and last what says that it is being removed.
+
+    Stores delete file by file: what a kill leaves is no dump to load or to go on with, and one that retention goes on to remove.
+    """
+    there = _by_name(storage, directory)
+    if there:
+        _mark_removed(storage, directory, complete=ack in there)
+    storage.delete(f"{directory}/{ack}")
+    rest = [entry.uri for name, entry in there.items() if name not in (REMOVED, ack) and is_usable(entry.uri)]
+    deque(storage.threads.unordered(partial(storage.delete, recursive=True), rest), maxlen=0)
+    storage.delete(directory, recursive=True)
+
+
+def _mark_removed(storage: Storage, directory: str, *, complete: bool) -> None:
+    try:
+        storage.write(f"{directory}/{REMOVED}", b"")
+    except ReplicationError as error:
+        if complete:
+            raise
+        _LOG.debug("%s is removed without a mark: %s", directory, error)  # e.g. where this very dump has filled a quota
 
 
 def _by_name(storage: Storage, directory: str) -> dict[str, FileStatus]:

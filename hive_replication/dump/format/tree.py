@@ -26,7 +26,7 @@ from dataclasses import replace
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.ack import ACK, Ack, read_ack
 from hive_replication.dump.format.checkpoints import Checkpoint
-from hive_replication.dump.format.claims import is_left_over, note_attempt, policy_of
+from hive_replication.dump.format.claims import is_left_over, note_attempt, policy_of, remove
 from hive_replication.dump.format.closed_directories import chosen
 from hive_replication.dump.format.digests import DumpFiles, digest_of
 from hive_replication.dump.format.interface import DumpReader, DumpWriter, VerifiedReader
@@ -40,7 +40,7 @@ from hive_replication.dump.format.record_types import (
     TableRecord,
 )
 from hive_replication.dump.format.resume import WriterClaim, interrupted
-from hive_replication.dump.format.tree_reader import METADATA, REMOVED, Tree, TreeReader
+from hive_replication.dump.format.tree_reader import METADATA, Tree, TreeReader
 from hive_replication.dump.format.writer_base import WriterBase
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
@@ -83,7 +83,7 @@ class TreeStore:
                 return self._writer(claim.directory, scope, claim)
             except BadRequest as error:
                 _LOG.warning("the interrupted dump is not resumed, and deleted: %s", error, extra=about(scope.database))
-                self.storage.delete(claim.directory, recursive=True)
+                remove(self.storage, claim.directory, ACK)
         return self._writer(directory, scope, WriterClaim(self.storage, directory, request, key=self._key))
 
     def _writer(self, directory: str, scope: Scope, claim: WriterClaim | None) -> DumpWriter:
@@ -127,9 +127,7 @@ class TreeStore:
     def remove(self, directory: str) -> int:
         """Removes a dump, its ack file first; bytes freed."""
         size = sum(file.size for file in self.storage.files(directory, hidden=True))
-        self.storage.write(f"{directory}/{REMOVED}", b"")  # what is left of it, if this is interrupted, is no dump to resume
-        self.storage.delete(f"{directory}/{ACK}")
-        self.storage.delete(directory, recursive=True)
+        remove(self.storage, directory, ACK)
         return size
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from hive_replication.dump.format.ack import ACK, ack_text
 from hive_replication.dump.format.checkpoints import Written
+from hive_replication.dump.format.claims import remove
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult
 from hive_replication.dump.format.resume import ResumableWriter, WriterClaim
 from hive_replication.signing import SigningKey
@@ -36,7 +37,7 @@ class WriterBase(ResumableWriter):
             self.abandon()
 
     def abandon(self) -> None:
-        self._storage.delete(self.directory, recursive=True)
+        remove(self._storage, self.directory, ACK)
 
     def _close(self) -> None:
         """Makes sure that this writer is the one that may finish the dump.

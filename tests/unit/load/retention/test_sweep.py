@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from hive_replication.dump.format.record_types import DumpHeader, Scope
-from hive_replication.dump.format.tree import TreeStore
+from hive_replication.dump.format import claims
+from hive_replication.dump.format.checkpoints import Checkpoint
+from hive_replication.dump.format.record_types import DumpHeader, Scope, TableRecord
+from hive_replication.dump.format.tree import TreeStore, TreeWriter
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.journal.lane_record import LaneRecord
@@ -559,6 +561,49 @@ def test_only_what_an_interrupted_dump_of_the_policy_left_is_deleted(target: Tar
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     assert sorted(one.path for one in sweep(target, "sales", store)) == sorted([ours, begun])
     assert {one.uri for one in store.storage.ls(f"{root}/sales")} == kept
+
+
+@pytest.mark.parametrize("what", ["complete", "abandoned", "not resumed"])
+@pytest.mark.parametrize("survived", range(7))
+def test_what_the_killed_deletion_of_a_dump_leaves_is_deleted_by_a_later_sweep(
+    on_objects: Target, monkeypatch: pytest.MonkeyPatch, what: str, survived: int
+) -> None:
+    """Object stores delete file by file: where what said whose it was went first, the rest stayed for ever, without a word."""
+    root, files = "memory://bucket/dumps", bucket(on_objects)
+    store = TreeStore(on_objects.storage, root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(on_objects).found = Database(name="sales", locationUri=location(on_objects), parameters=state)
+    request = request_of()
+    writer = store.create(Scope("sales"), request)
+    for name in ("t1", "t2", "t3"):
+        writer.put_table(TableRecord(Table(tableName=name, dbName="sales", sd=StorageDescriptor(parameters={})), ()))
+    writer.keep(Checkpoint(9, "hash"))
+    if what == "complete":
+        writer.finish(replace(dump_header(), kind="bootstrap"))
+    elif what == "not resumed":
+        writer.suspend()
+        monkeypatch.setattr(TreeWriter, "_go_on", damaged)
+    pending, real = [None] * survived, files.rm_file
+
+    def dies(key: str) -> None:
+        if not pending:
+            raise Killed
+        pending.pop()
+        real(key)
+
+    after(monkeypatch, on_objects.policy.retention_seconds / DAY + 1)
+    steps = {"complete": lambda: sweep(on_objects, "sales", store), "abandoned": writer.abandon}
+    with monkeypatch.context() as patch, suppress(Killed):
+        patch.setattr(files, "rm_file", dies)
+        steps.get(what, lambda: store.create(Scope("sales"), request))()
+    monkeypatch.setattr(claims, "is_gone", lambda _: True)
+    after(monkeypatch, 30)
+    sweep(on_objects, "sales", store)
+    assert [name for name in files.objects if "dumps/sales" in name] == []
+
+
+def damaged(_: object) -> None:
+    raise BadRequest("dump again")
 
 
 def test_an_interrupted_dump_that_somebody_goes_on_with_meanwhile_is_kept(
