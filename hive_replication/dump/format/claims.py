@@ -58,7 +58,8 @@ def is_left_over(storage: Storage, directory: str, ack: str, before: float) -> b
     if ack in entries or any(entry.modified >= before for entry in entries.values()):
         return False
     claims = _claims(storage, directory, entries)
-    return REMOVED in entries or (any(map(_policy_in, claims)) and is_writer_gone(claims[0], entries))
+    removed = REMOVED in entries and not entries[REMOVED].is_dir
+    return removed or (any(map(_policy_in, claims)) and is_writer_gone(claims[0], entries))
 
 
 def policy_of(storage: Storage, directory: str) -> str:
@@ -130,8 +131,8 @@ def read_note(storage: Storage, uri: str, kind: type[_Kind], check: Callable[[ob
 
 
 def numbers(names: Mapping[str, FileStatus], prefix: str) -> list[int]:
-    """The numbers at the ends of names that begin with a prefix, in order."""
-    found = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+    """The numbers at the ends of names of files that begin with a prefix, in order."""
+    found = (name.removeprefix(prefix) for name, entry in names.items() if name.startswith(prefix) and not entry.is_dir)
     return sorted(int(number) for number in found if number.isascii() and number.isdigit())
 
 

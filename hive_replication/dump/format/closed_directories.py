@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.storage import Denied
 
 _LOG = logging.getLogger(__name__)
@@ -29,10 +30,14 @@ def passed_over_if_closed(what: str, directory: str) -> Generator[None]:
 
 
 def chosen(directories: Iterable[str], wanted: Callable[[str], bool]) -> list[str]:
-    """Those of some dump directories that are wanted, without any that this account may not read."""
+    """Those of some dump directories that are wanted, without any that cannot be read."""
     found: list[str] = []
     for directory in directories:
-        with passed_over_if_closed("the dump", directory):
+        try:
             if wanted(directory):
                 found.append(directory)
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            _LOG.warning("the dump %s is passed over: %s", directory, error)
     return found

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from hive_replication.dump.format.closed_directories import passed_over_if_closed
+from hive_replication.dump.format.closed_directories import chosen
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import DumpHeader
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import ReplicaState
@@ -22,7 +22,6 @@ from hive_replication.load.retention.removals import InUse, Removal, Swept
 from hive_replication.logs import about
 from hive_replication.metastore.transport import addresses
 from hive_replication.policy import Policy
-from hive_replication.storage import Denied
 
 _LOG = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ class OldDump:
         directory: of it.
         header: its header.
         noted: name of the policy that its writers noted, where its header tells none; "" where they did not.
-        joined_to: directories of the dumps that name it as that of a table which they take into the policy.
+        joined_to: directories of the dumps that name it as that of a table which they take into the policy, or may.
     """
 
     directory: str
@@ -117,35 +116,40 @@ class OldDumps:
         return Removal(Swept("dump", directory, "", 0), is_due, lambda: self.store.remove(directory))
 
     def _is_left(self, directory: str) -> bool:
-        with passed_over_if_closed("the dump", directory):  # another account may have closed it since it was listed
-            return self.store.is_unfinished(directory, self.expiry)
-        return False
+        """Another account may have closed it since it was listed, or somebody have gone on with it."""
+        return bool(chosen([directory], lambda one: self.store.is_unfinished(one, self.expiry)))
 
     def _old(self) -> Iterator[OldDump]:
         """The policy's old dumps."""
-        headers = {one: header for name in self.names for one in self.store.dumps(name) if (header := self._header(one))}
+        found = {one: self._header(one) for name in self.names for one in self.store.dumps(name)}
+        headers = {one: header for one, header in found.items() if header}
+        unread = [one for one in found if one not in headers]  # each may name any
         joined = _joined(headers)
         for directory, header in headers.items():
             if header.created < self.expiry:
                 noted = header.policy or self._noted(directory) or ""
                 if not noted:
                     self._unknown.append(directory)
-                one = OldDump(directory, header, noted, tuple(joined.get(directory, ())))
+                one = OldDump(directory, header, noted, (*joined.get(directory, ()), *unread))
                 if one.is_of(self.policy):
                     yield one
 
     def _header(self, directory: str) -> DumpHeader | None:
         try:
             return self.store.header(directory, signed=False)  # the key may be a new one
-        except (BadRequest, Refused, Denied) as error:  # it is nobody's reason to keep the others
+        except Unreachable:
+            raise
+        except ReplicationError as error:  # it is nobody's reason to keep the others
             _LOG.warning("a dump is kept, since nobody can tell what it is of: %s", error, extra=about(self.database))
             return None
 
     def _noted(self, directory: str) -> str | None:
         try:
             return self.store.policy_of(directory)
-        except Denied as error:
-            _LOG.warning("a dump is kept, since this account may not read whose it is: %s", error, extra=about(self.database))
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            _LOG.warning("a dump is kept, since this account cannot read whose it is: %s", error, extra=about(self.database))
             return None
 
 

@@ -18,7 +18,7 @@ from hive_replication.dump.format import claims
 from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.record_types import DumpHeader, Scope, TableRecord
 from hive_replication.dump.format.tree import TreeStore, TreeWriter
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.journal.lane_record import LaneRecord
 from hive_replication.load.layout.directories import Layout, new_token
@@ -444,6 +444,46 @@ def test_a_dump_that_may_not_be_read_keeps_nothing_else(
     with closed_directory(f"{theirs}{closed}"):
         swept = [one.path for one in sweep(target, "sales", store)]
     assert (swept, store.storage.exists(theirs)) == ([ours], True)
+
+
+@pytest.mark.parametrize("name", ["_attempt_1", "_finished_dump", "_removed"])
+def test_a_directory_with_the_name_of_a_dumps_file_keeps_nothing_else(
+    target: Target, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A stranger's beside the dumps ended the retention of the database, each night; the last was taken for a dump of ours."""
+    root = target.policy.dump_root
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    ours = store.create(Scope("sales")).finish(dump_header()).directory
+    theirs = f"{root}/sales/zzz/{name}/f"
+    store.storage.write(theirs, b"1")
+    store.create(Scope("sales"), request_of()).abandon()
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert [one.path for one in sweep(target, "sales", store)] == [ours]
+    assert store.storage.exists(theirs)
+
+
+def test_nothing_goes_that_a_planned_dump_may_name_whose_header_cannot_be_read(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that cannot be read, for a block that is lost, say, ended the retention of the database, each night."""
+    root = target.policy.dump_root
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    unread, ours = (store.create(Scope("sales")).finish(dump_header()).directory for _ in range(2))
+    real = Storage.stream
+
+    def stream(storage: Storage, uri: str, size: int = 1) -> Iterator[bytes]:
+        if uri == f"{unread}/_dumpmetadata":
+            raise ReplicationError("a block is lost")
+        return real(storage, uri, size)
+
+    monkeypatch.setattr(Storage, "stream", stream)
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert sweep(target, "sales", store, planned=lambda: [unread]) == []
+    assert [one.path for one in sweep(target, "sales", store)] == [ours]
 
 
 @pytest.mark.parametrize("earlier", [None, SigningKey(b"the key until then")], ids=["no key", "another key"])
