@@ -116,9 +116,12 @@ def reports(connection: Connection, window: str, name: str | None = None) -> tup
     databases = list(policy.databases.values()) if name is None else [policy.target_of(name.lower())]
     require_answers(store.storage, PATIENCE)
     found: list[Report] = []
+    closed: dict[str, str] = {}
     for database in databases:
         records = RecordStore.of(policy, store, database)
         found += [Report(record, records) for record in records.find(window)]
+        closed |= records.closed
     if not found:
-        raise BadRequest(f"no load of the window {window} is kept; hive-repl history shows the loads of a database")
+        unread = f", unless in what this account may not read, such as {next(iter(closed))}" if closed else ""
+        raise BadRequest(f"no load of the window {window} is kept{unread}; hive-repl history shows the loads of a database")
     return tuple(found)

@@ -6,6 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from hive_replication.connect import Connection
 from hive_replication.connect.hanging_storage import PATIENCE, require_answers
@@ -13,6 +14,7 @@ from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.journal.journal import Entry, Journal
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.logs import about
+from hive_replication.storage import paths
 
 _LOG = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ class HistoryEntry:
 
 
 def history(connection: Connection, target_database: str, most: int | None = None) -> tuple[HistoryEntry, ...]:
-    """The history of a replica, the newest first.
+    """The history of a replica, the newest first; of days whose records this account may not read, an entry that says so.
 
     Args:
         connection: both sides; only the target and the dump root are called.
@@ -44,7 +46,9 @@ def history(connection: Connection, target_database: str, most: int | None = Non
     """
     store = connection.store
     require_answers(store.storage, PATIENCE)
-    records = RecordStore.of(connection.target.policy, store, target_database).newest(most)
+    kept = RecordStore.of(connection.target.policy, store, target_database)
+    records = kept.newest(most)
+    records += [_unread(directory, why, target_database) for directory, why in kept.closed.items()]
     found = connection.target.metastore.database(target_database)
     if found is None and not records:
         raise BadRequest(f"the target has no replica {target_database!r}, and no record of one is kept")
@@ -58,6 +62,14 @@ def _entries(connection: Connection, database: str, location: str | None) -> Seq
     except ReplicationError as error:
         _LOG.warning("the journal cannot be read: %s", error, extra=about(database))
         return []
+
+
+def _unread(directory: str, why: str, database: str) -> Record:
+    try:
+        time = datetime.fromisoformat(f"{paths.name(directory)}T23:59:59Z").timestamp()
+    except ValueError:  # an earlier version had one directory for all days
+        time = 0.0
+    return Record(directory, "not readable", database, "", time, "failed", text=why)
 
 
 def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -> list[HistoryEntry]:

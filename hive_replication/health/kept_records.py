@@ -45,7 +45,8 @@ class KeptRecords:
         """The record of the last load of a target database; None if none is kept or can be read."""
         try:
             found = [] if self.problem else self._of(target_database).newest(_RECENT)
-        except (ReplicationError, OSError):
+        except (ReplicationError, OSError) as error:
+            _LOG.warning("the last load is not known: %s", error, extra=about(target_database))
             return None
         return next((record for record in found if record.action in _LOADS), None)
 

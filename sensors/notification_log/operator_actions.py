@@ -51,7 +51,8 @@ def unobserved(
         store = RecordStore.of(connection.target.policy, connection.store, target)
         try:
             records = store.newest(_MOST, since - _OVERLAP)
-        except (ReplicationError, OSError):
+        except (ReplicationError, OSError) as error:
+            _LOG.warning("what was done by hand to %s is not shown: %s", database, error)
             continue
         found += [(database, record) for record in records if record.time > since - _OVERLAP and record.id not in seen]
     by_hand = [(database, record) for database, record in found if record.by_hand]

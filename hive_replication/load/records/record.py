@@ -30,6 +30,7 @@ Action = Literal[
     "failover finish",
     "failover rollback",
     "failover reverse",
+    "not readable",  # stands for the records of a day that this account may not read; never kept
 ]
 Outcome = Literal["done", "held", "failed"]
 

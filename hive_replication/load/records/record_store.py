@@ -30,7 +30,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.logs import about
 from hive_replication.policy import Policy
 from hive_replication.policy.warehouse import pair_hash
-from hive_replication.storage import FileStatus, Storage, paths
+from hive_replication.storage import Denied, FileStatus, Storage, paths
 
 if TYPE_CHECKING:
     from hive_replication.load.records.report_rows import ReportRow
@@ -70,10 +70,14 @@ class RecordStore:
         database: target database.
         pair: the metastores of source and target.
         policy: name of the policy.
+
+    Attributes:
+        closed: directories, mostly of one day, that this account may not read and that were passed over so far, each with why.
     """
 
     def __init__(self, storage: Storage, root: str, database: str, pair: tuple[str, str], policy: str = "") -> None:
         self._storage, self._policy = storage, policy
+        self.closed: dict[str, str] = {}
         reports, name, earlier = f"{root.rstrip('/')}/.reports", _name(database, pair), quote(database, safe="")
         self._days, self._earlier_days = f"{reports}/.by-day/{name}", f"{reports}/.by-day/{earlier}"
         self._earlier = f"{reports}/{earlier}"
@@ -129,7 +133,7 @@ class RecordStore:
             self._storage.rename(unfinished, record.report)
 
     def names(self, most: int | None = None, since: float = 0.0) -> list[Kept]:
-        """Records by their names, the newest first.
+        """Records by their names, the newest first, but for :attr:`closed` days.
 
         Args:
             most: how many; all where None.
@@ -137,7 +141,7 @@ class RecordStore:
         """
         found: list[Kept] = []
         for directory in self._directories(since):
-            found += self._kept(directory)
+            found += self._readable(directory)
             if most is not None and len(found) >= most:
                 break
         return found[:most]
@@ -148,12 +152,13 @@ class RecordStore:
 
     def has_own(self) -> bool:
         """Whether the policy kept the newest record, between these metastores; earlier versions did not say whose records are."""
-        return any(record.policy == self._policy for record in self.newest(1))
+        newest = next(filter(None, map(self._kept, self._directories(0.0))), [])  # a closed day may have a newer one
+        return any(record.policy == self._policy for record in self._records(newest[:1]))
 
     def had_replica(self) -> bool:
         """Whether the database was a finished replica once: only such a one has windows, repairs and recoveries."""
         bootstraps: list[Kept] = []
-        for names in map(self._kept, self._directories(0.0)):  # the first tells it of nearly all: the others are not listed
+        for names in map(self._readable, self._directories(0.0)):  # the first tells it of nearly all: the others are not listed
             if any(_WINDOW.fullmatch(one.what) and not one.what.startswith("bootstrap-") for one in names):
                 return True
             bootstraps += [one for one in names if one.what.startswith("bootstrap-")]
@@ -240,6 +245,14 @@ class RecordStore:
             Kept(file.uri, match["id"], match["what"]) for file, match in self._files(directory) if match["ending"] == "json"
         )
         return sorted(found, key=lambda one: one.id, reverse=True)
+
+    def _readable(self, directory: str) -> list[Kept]:
+        try:
+            return self._kept(directory)
+        except Denied as error:
+            _LOG.warning("the records in %s are passed over: %s", directory, error)
+            self.closed[directory] = str(error)
+            return []
 
     def _directories(self, since: float) -> Iterator[str]:
         """Directories of records from a time on, the newest day first; with all of them, those of earlier versions last."""

@@ -13,16 +13,18 @@ import pytest
 
 from hive_replication.connect import Reachable, connect_reachable, reachable_servers
 from hive_replication.connect.connection import connected
-from hive_replication.errors import Unreachable
+from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.health import history, kept_records, open_alarms, policy_status
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database
+from hive_replication.observe import reports
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.storage import Storage
+from tests.faults import closed_directory
 from tests.lags import POLICY
 
 history_module = import_module("hive_replication.health.history")
@@ -96,6 +98,27 @@ def test_a_replica_that_is_gone_is_an_alarm_by_its_records(
     assert found == policy_status(connection, Reachable()).alarms
     for alarm in found:
         assert alarm.title == "sales has no replica any more: none is in dr on the target"
+
+
+def test_a_day_that_this_account_may_not_read_is_an_entry_of_the_history(
+    replicas: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    """The command failed, and nothing of any other day was shown."""
+    policy = POLICY.model_copy(update={"dump_root": f"file://{tmp_path}", "databases": {"s1": "dr"}})
+    connection = connected(policy, Metastores(replicas, source=True))
+    replicas["dr"] = LEVEL
+    now = time.time()
+    for ago in (0, 1, 2):
+        token = f"{int((now - ago * 86_400) * 1000):013d}{'0' * 8}"
+        RecordStore.of(policy, connection.store, "dr").keep(Record(token, "pause", "dr", "ann@gate", now - ago * 86_400))
+    _, closed, _ = sorted((tmp_path / ".reports/.by-day").glob("dr-*/*"))
+    with closed_directory(closed.as_uri()):
+        found = [one.record for one in history(connection, "dr")]
+        with pytest.raises(BadRequest, match=f"1-9 is kept, unless in what this account may not read, such as .*{closed.name}; "):
+            reports(connection, "1-9")
+    assert [one.action for one in found] == ["pause", "not readable", "pause"]
+    assert "permission denied" in found[1].text
+    assert closed.name in found[1].text
 
 
 @pytest.fixture

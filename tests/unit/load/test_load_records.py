@@ -20,7 +20,8 @@ from hive_replication.load.report import Held, LoadReport, Skipped, Touched, obj
 from hive_replication.policy import Root
 from hive_replication.policy.warehouse import pair_hash
 from hive_replication.process import acting_as, actor
-from hive_replication.storage import Storage, paths
+from hive_replication.storage import Denied, Storage, paths
+from tests.faults import closed_directory
 from tests.lags import POLICY
 
 PAIR = ("thrift://s:9083", "thrift://t:9083")
@@ -196,6 +197,23 @@ def test_one_day_tells_that_there_was_a_replica(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(storage, "ls", lambda uri: (listed.append(uri), ls(uri))[1])
     assert store.had_replica()
     assert len(listed) == 3  # the days, the bootstrap's and that of the newest window
+
+
+def test_a_day_that_this_account_may_not_read_hides_no_other(tmp_path: Path) -> None:
+    """Nothing was found then, and a replica that was gone was none; whose the newest record is, the others do not tell."""
+    storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
+    store = RecordStore(storage, root, "sales", PAIR, "ours")
+    for ago, window in enumerate(("20-30", "10-20")):
+        store.keep(replace(record(window=window), id=f"{int((time.time() - ago * 86_400) * 1000):013d}{'0' * 8}"))
+    newest, older = sorted((tmp_path / f".reports/.by-day/{SALES}").iterdir(), reverse=True)
+    with closed_directory(older.as_uri()):
+        assert store.has_own()
+    with closed_directory(newest.as_uri()):
+        assert [one.window for one in store.newest()] == ["10-20"]
+        assert [one.window for one in store.find("10-20")] == ["10-20"]
+        assert (store.had_replica(), list(store.closed)) == (True, [newest.as_uri()])
+        with pytest.raises(Denied):
+            store.has_own()
 
 
 def test_what_cannot_be_kept_fails_no_load(tmp_path: Path) -> None:
