@@ -152,8 +152,10 @@ class RecordStore:
 
     def has_own(self) -> bool:
         """Whether the policy kept the newest record, between these metastores; earlier versions did not say whose records are."""
-        newest = next(filter(None, map(self._kept, self._directories(0.0))), [])  # a closed day may have a newer one
-        return any(record.policy == self._policy for record in self._records(newest[:1]))
+        for names in map(self._kept, self._directories(0.0)):  # a closed day may have a newer one
+            if names:
+                return any(record.policy == self._policy for record in self._records(names[:1]))
+        return False
 
     def had_replica(self) -> bool:
         """Whether the database was a finished replica once: only such a one has windows, repairs and recoveries."""
