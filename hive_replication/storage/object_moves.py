@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import partial
 from itertools import zip_longest
 from typing import IO, Any, Protocol
@@ -21,7 +22,8 @@ from hive_replication.storage.repeats import once_served
 _LOG = logging.getLogger(__name__)
 _ROUNDS = 5
 # What differs where an object was written again, as far as a store tells it.
-_WRITTEN = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "modified")
+_TIMES = ("mtime", "LastModified", "last_modified", "modified")
+_WRITTEN = ("size", "ETag", "etag", *_TIMES)
 
 
 class FileSystem(Protocol):
@@ -88,9 +90,20 @@ class ObjectMoves:
             for key in found:  # another process that moved it, and failed, takes its copies back where their sources are there
                 if is_dir and key in copies and self._is_gone(copies[key]):
                     self._copy(key, copies[key], found[key]["size"])
+                if is_dir and key in copies:
+                    self._require_as_copied(key, found[key], target)
                 once_served(self._files.rm_file, key)
         except Busy as error:  # which would be repeated, and find its own copy in the way
             raise ConnectionError(f"{source} is copied whole to {target}, and cannot be deleted: {error}") from error
+
+    def _require_as_copied(self, key: str, listed: Mapping[str, Any], target: str) -> None:
+        """Makes sure that an object is the listed one: of a large directory minutes lie between its copy and its deletion."""
+        try:
+            now = once_served(self._files.info, key)
+        except FileNotFoundError:
+            return  # another process moved it
+        if _differs(listed, now):
+            raise OSError(errno.EIO, f"{key} was written again while it was moved to {target}")
 
     def _copy(self, source: str, target: str, size: int) -> None:
         """Copies an object and makes sure that it is whole: Azure may answer that a copy is pending, which can fail later."""
@@ -142,6 +155,21 @@ class ObjectMoves:
             _LOG.debug("nothing was written of %s", key)
         except OSError as error:
             _LOG.warning("what was written of %s could not be removed: %s", key, error)
+
+
+def _differs(listed: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether an object was written again since it was listed, by what a listing and a question about one object both tell.
+
+    Of one they tell the same tag, perhaps without its quotes, but times to the second only: a tag decides where there is one.
+    """
+    if listed["size"] != now["size"]:
+        return True
+    tags = [str(info.get("ETag") or info.get("etag") or "").strip('"') for info in (listed, now)]
+    if all(tags):
+        return tags[0] != tags[1]
+    times = [next((info[name] for name in _TIMES if info.get(name)), None) for info in (listed, now)]
+    seconds = [one.replace(microsecond=0) if isinstance(one, datetime) else one for one in times]
+    return type(times[0]) is type(times[1]) and seconds[0] != seconds[1]
 
 
 def _written(info: Mapping[str, Any]) -> tuple[object, ...]:

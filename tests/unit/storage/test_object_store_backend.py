@@ -20,10 +20,12 @@ from hive_replication.copy.tasks import CopyResult, CopyTask
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
-from hive_replication.storage import AlreadyExists, Storage, object_store_backend
+from hive_replication.storage import AlreadyExists, Storage, object_moves, object_store_backend
 from hive_replication.storage.client_errors import Answers
 from hive_replication.storage.object_store_backend import FsspecBackend
 from tests.bucket import _Bucket, bucket_storage
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class _Upload(AbstractBufferedFile):
@@ -317,6 +319,48 @@ def test_a_move_of_a_directory_overwrites_no_copy_by_what_is_written_again(monke
         "bucket/u/a": b"a",
         "bucket/u/b": b"b",
     }
+
+
+@pytest.mark.parametrize("again", [b"again", b"A"])
+def test_a_move_of_a_directory_deletes_nothing_that_is_written_again_before(
+    monkeypatch: pytest.MonkeyPatch, again: bytes
+) -> None:
+    """While the others were copied: the copy is the older one, and what was new was lost."""
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    copy = files.cp_file
+
+    def written(source: str, target: str) -> None:
+        copy(source, target)
+        if source == "bucket/t/b":
+            files.objects["bucket/t/a"] = again, 5.0
+
+    monkeypatch.setattr(files, "cp_file", written)
+    with pytest.raises(ReplicationError, match="bucket/t/a was written again while it was moved to bucket/u"):
+        storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert files.objects["bucket/t/a"][0] == again
+
+
+@pytest.mark.parametrize(
+    ("listed", "now", "differs"),
+    [
+        ({"ETag": '"1"'}, {"ETag": '"1"'}, False),
+        ({"etag": "0x1"}, {"etag": '"0x1"'}, False),
+        ({"ETag": '"1"'}, {"ETag": '"2"'}, True),
+        ({"ETag": '"1"', "LastModified": NOON.replace(microsecond=7)}, {"ETag": '"1"', "LastModified": NOON}, False),
+        ({"LastModified": NOON.replace(microsecond=7)}, {"LastModified": NOON}, False),
+        ({"LastModified": NOON}, {"LastModified": NOON.replace(second=1)}, True),
+        ({"size": 2}, {}, True),
+        ({"mtime": 1.0}, {}, False),
+        ({}, {}, False),
+    ],
+)
+def test_an_object_that_a_listing_tells_of_in_another_way_is_the_same(
+    listed: dict[str, Any], now: dict[str, Any], differs: bool
+) -> None:
+    """Else no directory could be moved on a store whose listings have milliseconds, or tags without quotes."""
+    assert object_moves._differs({"size": 1} | listed, {"size": 1} | now) == differs
 
 
 def test_no_option_of_a_policy_makes_listings_come_from_a_cache() -> None:
