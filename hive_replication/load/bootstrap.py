@@ -81,6 +81,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     if not header.recovery:  # which holds only the lane of a foreign table
         _refuse_foreign_tables(session, records)
     alters = _alters(session) if session.exists else ()  # one that is made now has the dump's properties
+    resumed = session.state.checkpoint == session.reader.directory
     _begin(session, whole_database=whole_database)
     end_transactions(session)
     known = KnownObjects(session.target.metastore, session.database, session.state)
@@ -92,7 +93,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     _carry_out(session, SegmentPlan(tuple(keys := foreign_key_lanes(session, records)), alters), known)
     first = _wanted(session, records) if session.state.applied is None else set[str]()  # whose foreign keys are all of the dump
     kept.give_back(first.union(lane.names[0] for lane in keys))
-    state = _with_lost(session, kept.made_anew)
+    state = _with_lost(session, kept.made_anew, resumed=resumed)
     _finish(session, state, records, repair=repair, whole_database=whole_database)
 
 
@@ -299,11 +300,15 @@ def _finish(session: Session, state: ReplicaState, records: list[TableRecord], *
         without_lost(replica.journal, session.state)
 
 
-def _with_lost(session: Session, anew: Collection[str]) -> ReplicaState:
-    """The state after the load of a table that failed while it was made anew: it is nowhere that events could go on from."""
+def _with_lost(session: Session, anew: Collection[str], *, resumed: bool) -> ReplicaState:
+    """The state after the load of a table that failed: what is between two states is nowhere that events could go on from.
+
+    It was being made anew, maybe by the load that this one resumes; or it has the dump's data, and lacks what comes after them.
+    """
     names = {name for lane in session.held for name in lane.tables}
     if session.state.applied is None or session.table is None or session.dry or not names:
         return session.state
     stand = {table.tableName: object_id(table) for table in session.target.metastore.tables(session.database, sorted(names))}
-    lost = {name for name in names if not stand.get(name, name not in anew)}
+    between = {0, session.reader.header.to_evid, *([None] if resumed else ())}
+    lost = {name for name in names if stand.get(name, 0 if name in anew else None) in between}
     return with_held(session.state, (lane for lane in session.held if lost.intersection(lane.tables)), lost=True)

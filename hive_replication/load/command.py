@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.while_held import WhileHeld
 from hive_replication.dump.format.interface import DumpReader, DumpStore
-from hive_replication.errors import BadRequest, LockLost, ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, LockLost, Refused, ReplicationError
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.copy_rate import remember
@@ -32,7 +32,7 @@ from hive_replication.load.records import Record, RecordStore, window_name
 from hive_replication.load.records.record import Action
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.target import Target
-from hive_replication.load.report import Held, LoadReport
+from hive_replication.load.report import Held, LoadReport, Skipped
 from hive_replication.load.report_log import log_report
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_other_recovery, require_not_passed_by
@@ -122,6 +122,7 @@ class _Load:
     session: Session | None = None
     earlier: str = ""
     changed: bool = False  # by a load that was done before it
+    held: tuple[Held, ...] = ()  # by that load
 
     @property
     def journal(self) -> str:
@@ -145,10 +146,12 @@ class _Load:
         _LOG.info("the load of %s was interrupted, and is done first", dump.directory, extra=about(self.database))
         first = replace(self, statement=ReplLoad(dump.directory, self.database), reader=dump, table=dump.header.scope.table)
         try:
-            first.recorded(lock, repair=as_repair(replica, dump), only=None, source=source)
-        except (Unreachable, LockLost):
-            raise
-        except ReplicationError as error:
+            self.held = first.recorded(lock, repair=as_repair(replica, dump), only=None, source=source).held
+        except (BadRequest, Refused) as error:
+            if isinstance(error, LockLost):
+                raise
+            if first.session is not None:
+                first.session.require_ours()  # what is the matter with the database is not the matter with its table
             given_up(TargetDatabase(self.target, self.database, lock.check, dry=False), dump, error)
         self.changed = first.changing
         replica = TargetDatabase(self.target, self.database, lock.check, dry=False)
@@ -174,7 +177,7 @@ class _Load:
         copier = WhileHeld(self.copier, lock.check)
         repairs = _repairs(replica, reader, self.table, repair=repair)
         session = Session(replica, reader, self.table, copier, self.progress, repairs=repairs, boundary=boundary)
-        held: list[Held] = []
+        held = list(self.held)
         for part in parts_of_window(session) if only is None else [session]:
             # Its own lookahead: the source's log has gone on while the parts before it were loaded.
             part = replace(part, lookahead=_lookahead(target, source, part.reader))
@@ -243,6 +246,10 @@ def plan_load(
     replica = TargetDatabase(target, database, lambda: None, dry=True)
     boundary = _boundary(target, source, reader)
     session = Session(replica, reader, table, None, Silent(), _lookahead(target, source, reader), boundary=boundary)
+    if (dump := interrupted(replica, store, reader)) is not None:
+        session.skipped.append(
+            Skipped(reader.header.to_evid, database, f"first {dump.directory} is loaded, which was interrupted")
+        )
     events = _run(session, source, repair=repair, only=None)
     if table is None:
         with_joined_tables(session, store, events)

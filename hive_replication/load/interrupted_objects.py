@@ -36,7 +36,7 @@ def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -
     state, header = replica.state, reader.header
     if not state.checkpoint or state.applied is None or state.checkpoint == reader.directory or header.recovery:
         return None
-    if state.recovery or state.undone is not None or state.failed_over or state.policy not in ("", replica.target.policy.name):
+    if state.undone is not None or state.failed_over or state.policy not in ("", replica.target.policy.name):
         return None
     objects = header.kind == "bootstrap"
     whole = objects and header.scope.table is None
@@ -46,9 +46,8 @@ def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -
         found = opened(store, state.checkpoint)
     except (BadRequest, Refused) as error:
         raise Refused(_advice(replica.name, state.checkpoint, header.scope.database, error)) from error
-    scope, newer = header.scope, covers(header.to_evid, found.header.to_evid)
-    same = objects and newer and scope.table is not None and scope == found.header.scope
-    return None if same else found
+    same = objects and header.scope.table is not None and header.scope == found.header.scope
+    return None if same and header.to_evid > found.header.to_evid else found
 
 
 def as_repair(replica: TargetDatabase, dump: DumpReader) -> bool:

@@ -93,7 +93,7 @@ def recover(
         Refused: it is a replica of another source, the source does not have the database any more, it was undone by request, or
             another load runs.
     """
-    gap = find_gap(source, target, database)
+    gap = find_gap(source, target, database, interrupted=True)
     if gap is None:
         return None
     if dry_run:
@@ -154,7 +154,7 @@ class _Looked:
 def _looked(source: Source, target: Target, database: str, gap: Gap, progress: Progress | None) -> _Looked:
     """Compares all tables; where nothing but unfinished tables is the matter, the others are taken as events have made them."""
     state = replica_state(target.metastore.database(target.policy.target_of(database)))
-    if gap.kind == UNFINISHED and state.scope and not changed(state, source.policy, database):
+    if gap.kind == UNFINISHED and state.scope and not state.checkpoint and not changed(state, source.policy, database):
         evid, tables = state.applied or 0, unfinished(source, target, database, state)
         _LOG.warning("the tables that are not in the replica yet are dumped: %s", gap.reason, extra=about(database, evid=evid))
         return _Looked(evid, tuple(tables))

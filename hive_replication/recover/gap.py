@@ -31,17 +31,26 @@ class Gap:
     Args:
         kind: ``missing events`` (a hole in the log, or it was purged), ``other history`` (the source's metastore was restored
             from an older state), ``restored target`` (the target's metastore was), ``unfinished tables`` (a bootstrap or a
-            recovery failed for them), ``failback`` (an old source becomes a replica of the one that replaced it).
+            recovery failed for them), ``interrupted load`` (of objects, over the replica), ``failback`` (an old source becomes a
+            replica of the one that replaced it).
         applied: last applied event id of the replica.
         reason: one sentence.
     """
 
-    kind: Literal["missing events", "other history", "restored target", "unfinished tables", "failback"]
+    kind: Literal["missing events", "other history", "restored target", "unfinished tables", "interrupted load", "failback"]
     applied: int
     reason: str
 
 
-def find_gap(source: Source, target: Target, database: str, *, read_log: bool = True, unfinished: bool = True) -> Gap | None:
+def find_gap(
+    source: Source,
+    target: Target,
+    database: str,
+    *,
+    read_log: bool = True,
+    unfinished: bool = True,
+    interrupted: bool = False,
+) -> Gap | None:
     """Finds a gap between a replica and its source; None if events can be applied.
 
     Args:
@@ -50,6 +59,7 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
         database: source database.
         read_log: also read all waiting events to find a missing one; a dump of them finds it anyway.
         unfinished: whether tables for which a bootstrap or a recovery failed are a gap; the others can be loaded.
+        interrupted: whether a load of objects that was killed is one; whatever is loaded does it first, if its dump can be read.
 
     Raises:
         BadRequest: the target database is no finished replica, or the source has none of this name either.
@@ -66,6 +76,7 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
         raise Refused(f"the target database {name!r} is a replica of {state.source}, not of {source.identity}/{database}")
     current = source.metastore.current_event_id()
     gap = history_gap(source, state, current) or _restored_gap(target, replica, state)
+    gap = gap or (_interrupted_gap(state) if interrupted else None)
     gap = gap or (_unfinished_gap(source, database, state) if unfinished else None)
     return gap or (_log_gap(source, database, state.applied, current) if read_log else None)
 
@@ -132,6 +143,12 @@ def _restored_gap(target: Target, replica: Database, state: ReplicaState) -> Gap
         reason = f"the target stands at event {applied}, and its storage was loaded up to {loaded}: its metastore was restored"
         return Gap("restored target", applied, reason)
     return None
+
+
+def _interrupted_gap(state: ReplicaState) -> Gap | None:
+    if not state.checkpoint:
+        return None
+    return Gap("interrupted load", state.applied or 0, f"the load of {state.checkpoint} was interrupted")
 
 
 def _unfinished_gap(source: Source, database: str, state: ReplicaState) -> Gap | None:

@@ -7,8 +7,11 @@ from itertools import count
 
 import pytest
 
+from hive_replication.errors import Refused
 from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.command import repl_load
+from hive_replication.load.replica.state import replica_state
+from hive_replication.recover import recover
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad
 from tests.faults import Killed
@@ -81,3 +84,23 @@ def test_what_is_loaded_next_does_it_first(replica: Warehouse, table: str | None
     else:
         return
     assert number > 4
+
+
+def test_a_recovery_does_without_a_dump_that_is_gone(replica: Warehouse) -> None:
+    """Windows are refused then: they say what to do, and that helps."""
+    connection, name = replica.connection, replica.database
+    replica.sql("ALTER TABLE a SET TBLPROPERTIES ('colour'='blue')")
+    assert killed(replica, 3, table=None)
+    mark = replica_state(connection.target.metastore.database(name)).checkpoint
+    connection.target.storage.delete(mark, recursive=True)
+    replica.sql("INSERT INTO b VALUES (9, '9')")
+    with pytest.raises(Refused, match=f"hive-repl recover {name} does without it"):
+        replica.replicate()
+    made = recover(connection.source, connection.target, connection.store, connection.copier, name)
+    assert made is not None
+    assert (made.gap.kind, made.load and made.load.held) == ("interrupted load", ())
+    replica.assert_equal()
+    assert_same_constraints(replica, {"a": 1, "b": 1})
+    replica.sql("INSERT INTO b VALUES (10, '10')")
+    assert replica.replicate().held == ()
+    replica.assert_equal()

@@ -64,13 +64,20 @@ def test_a_load_over_a_replica_leaves_a_mark_until_it_is_done(
     assert load.state.checkpoint == ""
 
 
-@pytest.mark.parametrize(("evid", "lost"), [(0, ["e"]), (30, [])], ids=["being made anew", "as it was"])
-def test_a_table_whose_load_fails_while_it_is_made_anew_is_lost(
-    monkeypatch: pytest.MonkeyPatch, evid: int, lost: list[str]
+@pytest.mark.parametrize(
+    ("evid", "marked", "lost"),
+    [(0, False, ["e"]), (30, True, []), (60, False, ["e"]), (None, False, []), (None, True, ["e"])],
+    ids=["being made anew", "as it was", "without what follows its data", "new", "dropped by the load that was killed"],
+)
+def test_a_table_whose_load_fails_between_two_states_is_lost(
+    monkeypatch: pytest.MonkeyPatch, evid: int | None, lost: list[str], *, marked: bool
 ) -> None:
-    """Windows went on with it as if it was whole: at state id 0 all events apply."""
+    """Windows went on with it as if it was whole: at state id 0 all events apply, and at that of the dump none of its keys."""
     monkeypatch.setattr(Loading, "dry", False)
-    load = loading(ReplicaState(SOURCE, 50), header(60, "e"), [replica("e", evid)], [record("e")])
+    tables = [] if evid is None else [replica("e", evid)]
+    load = loading(ReplicaState(SOURCE, 50), header(60, "e"), tables, [record("e")])
     load.held.append(Held(("e",), 50, 60, "no space"))
+    if marked:
+        load.replica.write_state(replace(load.state, checkpoint=load.reader.directory))
     load_objects(load, repair=True)
-    assert load.state.lost == lost
+    assert (load.state.lost, load.state.checkpoint) == (lost, "")

@@ -49,6 +49,7 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         (WINDOW, TABLE, True),
         (header(60, "f"), TABLE, True),
         (header(60, "e"), TABLE, False),
+        (header(50, "e"), TABLE, True),
         (PARTITIONS, TABLE, True),
         (header(60, "e"), header(50), True),
         (header(60), header(50), False),
@@ -61,6 +62,7 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "a window after a table",
         "another table",
         "the same table",
+        "the same table at the same event",
         "partitions of it",
         "one table of the database",
         "a newer dump of the database",
@@ -82,15 +84,19 @@ def test_it_is_done_before_what_does_not_bring_all_of_it(
     [
         replace(STATE, checkpoint=""),
         replace(STATE, applied=None),
-        replace(STATE, recovery="token"),
         replace(STATE, undone=30),
         replace(STATE, failed_over="primary"),
         replace(STATE, policy="another"),
     ],
-    ids=["none", "a first bootstrap", "a recovery is under way", "undone", "failed over", "of another policy"],
+    ids=["none", "a first bootstrap", "undone", "failed over", "of another policy"],
 )
 def test_others_than_a_killed_load_over_a_replica_of_the_policy_are_left(storage: dict[str, Any], state: ReplicaState) -> None:
     assert interrupted(replica(state), storage, dump(WINDOW, "other")) is None  # type: ignore[arg-type]
+
+
+def test_the_token_of_a_recovery_that_died_hides_it_from_no_window(storage: dict[str, Any]) -> None:
+    """The window ended that recovery, and took the mark away."""
+    assert interrupted(replica(replace(STATE, recovery="token")), storage, dump(WINDOW, "other")) is not None  # type: ignore[arg-type]
 
 
 def test_that_load_itself_goes_on(storage: dict[str, Any]) -> None:
