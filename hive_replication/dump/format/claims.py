@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,7 @@ from hive_replication.bounded_json import MIB, parsed
 from hive_replication.dump.format.checkpoints import Number
 from hive_replication.dump.format.tree_reader import REMOVED
 from hive_replication.errors import ReplicationError
-from hive_replication.process import is_gone, machine, this_process
+from hive_replication.process import is_gone, machine
 from hive_replication.storage import FileStatus, Storage
 from hive_replication.storage.paths import is_usable
 
@@ -40,13 +41,11 @@ class Owner(BaseModel):
     request: str | None = None
     machine: str = ""
     pid: Number = 0
-    started: str = ""  # earlier versions did not note it
 
 
 def note_attempt(storage: Storage, directory: str, request: str, number: int = 1) -> None:
     """Notes which process writes a dump, and for what request: without a checkpoint nobody goes on with it."""
-    where, pid, *started = this_process().split(" ")
-    owner = {"request": request, "machine": where, "pid": int(pid), "started": "".join(started)}
+    owner = {"request": request, "machine": machine(), "pid": os.getpid()}
     storage.write(f"{directory}/{ATTEMPT}{number}", json.dumps(owner).encode(), overwrite=False)
 
 
@@ -115,7 +114,7 @@ def _policy_in(claim: Owner) -> str:
 def is_writer_gone(owner: Owner, entries: Mapping[str, FileStatus]) -> bool:
     """Whether nobody writes a dump any more: the writer released it, its process ended here, or nothing changed for a while."""
     if owner.machine == machine():
-        return is_gone(f"{owner.machine} {owner.pid} {owner.started}".rstrip())
+        return is_gone(f"{owner.machine} {owner.pid}")
     changed = max(entry.modified for entry in entries.values())
     return not owner.machine or time.time() - changed > _SILENCE
 

@@ -177,18 +177,6 @@ def test_a_dump_that_its_writer_still_writes_is_not_left_over(dumps: Dumps) -> N
     assert dumps.left(2.0**33) == [claim.directory]
 
 
-@pytest.mark.parametrize(("started", "left"), [("1.00", True), ("", False)], ids=["another process", "an earlier version's"])
-def test_a_process_that_has_the_number_of_a_writer_is_told_from_it(dumps: Dumps, started: str, *, left: bool) -> None:
-    """One that lives for long kept what a killed dump had left for as long, and that was not gone on with."""
-    claim = dumps.claim()
-    claim.save(AT_5)
-    uri = f"{claim.directory}/_attempt_1"
-    note = json.loads(dumps.storage.read(uri))
-    assert (note["pid"], float(note["started"]) > 0) == (os.getpid(), True)
-    dumps.storage.write(uri, json.dumps(note | {"started": started}).encode())
-    assert (dumps.left(2.0**33) == [claim.directory]) == left
-
-
 def test_what_tells_no_policy_is_not_left_over_unless_retention_began_to_remove_it(dumps: Dumps) -> None:
     dumps.released("1")
     dumps.claim("2", "request").release()
