@@ -17,6 +17,7 @@ from hive_replication.copy.threshold_copier import ThresholdCopier
 from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
 from hive_replication.parallel import ParallelCalls, ThresholdCalls
 from hive_replication.policy import Policy
+from hive_replication.policy.wrong_setting import KEPT
 from resources.engine_log import in_run
 from resources.heartbeat import heartbeat
 from resources.spark import Spark
@@ -62,8 +63,8 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
             yield self
 
     def settings(self) -> Policy:
-        """The policy."""
-        return Policy.model_validate(self.policy)
+        """The policy: it was checked when the definitions were loaded."""
+        return Policy.model_validate(self.policy, context=KEPT)
 
     def connect(self, *, timeout: float = CALL_TIMEOUT, retries: int = CALL_ATTEMPTS) -> Connection:
         """Both sides; connections open on first use. For the arguments see :func:`hive_replication.connect.connect`."""

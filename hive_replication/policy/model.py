@@ -20,32 +20,26 @@ from hive_replication.policy.privileges import Privileges
 from hive_replication.policy.scope import (
     PartitionFilters,
     PolicyScope,
-    by_lower_name,
+    closed_filters,
     closed_patterns,
     matches,
+    valid_filters,
     valid_patterns,
     without_tables,
 )
 from hive_replication.policy.secrets import KEY, as_reference, only_references, without_password
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations, with_tokens_of_their_own
-from hive_replication.policy.wrong_setting import WrongSetting, problems
+from hive_replication.policy.wrong_setting import WrongSetting, problems, unless_kept
 from hive_replication.policy.yaml_text import parse, place
 
 #: What replicas keep of their source's files and directories on HDFS.
 Preserved = Literal["owner", "group", "mode", "acl", "xattr"]
 #: Patterns of names of tables.
-Patterns = Annotated[tuple[str, ...], AfterValidator(valid_patterns), AfterValidator(closed_patterns)]
+Patterns = Annotated[tuple[str, ...], AfterValidator(valid_patterns), unless_kept(closed_patterns)]
 #: What becomes of the texts of views that name a database which has another name on the target.
 RenamedViews = Literal["rewrite", "rewrite-or-warn", "warn", "hold"]
 #: What a load does with an object of the target that is in the way and no replica.
 ConflictPolicy = Literal["refuse", "adopt", "replace", "keep-aside"]
-
-
-def _filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    for of_tables in filters.values():
-        PartitionFilters.read(of_tables.items())
-        closed_patterns(tuple(of_tables))
-    return by_lower_name(filters)
 
 
 def _preserved(what: tuple[Preserved, ...]) -> tuple[Preserved, ...]:
@@ -65,7 +59,7 @@ class Policy(Settings):
     )
     source: Warehouse = Field(description="The side that is read")
     target: Warehouse = Field(description="The side that is written")
-    dump_root: Annotated[str, AfterValidator(without_password), AfterValidator(valid_place)] = Field(
+    dump_root: Annotated[str, AfterValidator(without_password), unless_kept(valid_place)] = Field(
         description="Directory for dumps, under a root of source or target or a local file:// path"
     )
     databases: Annotated[dict[str, str], AfterValidator(valid_databases)] = Field(
@@ -80,7 +74,7 @@ class Policy(Settings):
         default="keep",
         description="What becomes of replicas that the policy no longer includes: they stay as they are, marked, or are dropped",
     )
-    partition_filters: Annotated[dict[str, dict[str, str]], AfterValidator(_filters)] = Field(
+    partition_filters: Annotated[dict[str, dict[str, str]], AfterValidator(valid_filters), unless_kept(closed_filters)] = Field(
         default_factory=dict[str, dict[str, str]],
         description="Which partitions are replicated: by source database, or shell pattern, and pattern of tables a filter as "
         "Hive's metastore takes it, e.g. sales: {orders: dt >= '2026-01-01'}; the first pattern that matches counts",
@@ -92,7 +86,7 @@ class Policy(Settings):
     materialized_views: Literal["skip", "definition"] = Field(
         default="skip", description="Materialized views: left out, or their definition, as ordinary views without data"
     )
-    locations: Annotated[dict[str, Annotated[str, AfterValidator(valid_directory)]], AfterValidator(valid_locations)] = Field(
+    locations: Annotated[dict[str, Annotated[str, unless_kept(valid_directory)]], AfterValidator(valid_locations)] = Field(
         default_factory=dict[str, str],
         description="Directories of target databases, by their names on the target; where absent the target's metastore chooses",
     )
@@ -101,7 +95,7 @@ class Policy(Settings):
         description="Owners of databases, tables and functions on the target, by those at the source; others keep their names",
     )
     privileges: Privileges = Field(default=Privileges(), description="Grants and roles that the metastore keeps")
-    external_root: Annotated[str, AfterValidator(valid_directory)] | None = Field(
+    external_root: Annotated[str, unless_kept(valid_directory)] | None = Field(
         default=None,
         description="Where external tables outside their database's directory go, below a root of the target; their path is kept "
         "below",
@@ -113,7 +107,7 @@ class Policy(Settings):
     metadata_only: bool = Field(
         default=False, description="Tables, views and database properties only: no data, no partitions; the source is not marked"
     )
-    functions_root: Annotated[str, AfterValidator(valid_directory)] | None = Field(
+    functions_root: Annotated[str, unless_kept(valid_directory)] | None = Field(
         default=None, description="Where resources of functions go, below <db>/<function>/<evid>/; default: with the database"
     )
     without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")

@@ -135,6 +135,28 @@ def closed_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
+def valid_filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Partition filters by pattern of tables, by databases in lower case.
+
+    Raises:
+        ValueError: a pattern or a filter is none, or a database stands twice.
+    """
+    for of_tables in filters.values():
+        PartitionFilters.read(of_tables.items())
+    return by_lower_name(filters)
+
+
+def closed_filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The filters, if no pattern of tables has a slash in front alone.
+
+    Raises:
+        ValueError: one has.
+    """
+    for of_tables in filters.values():
+        closed_patterns(tuple(of_tables))
+    return filters
+
+
 def without_tables(tables: tuple[str, ...], exclude: tuple[str, ...]) -> list[WrongSetting]:
     """What is wrong with patterns by which no table is replicated."""
     if not tables:

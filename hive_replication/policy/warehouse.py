@@ -17,6 +17,7 @@ from pydantic import (
 from hive_replication.policy.addresses import require_store, valid_metastore, valid_place, valid_webhdfs
 from hive_replication.policy.scope import by_lower_name
 from hive_replication.policy.secrets import KEY, only_references, without_password
+from hive_replication.policy.wrong_setting import unless_kept
 
 
 def _storage_root(root: str) -> str:
@@ -118,10 +119,10 @@ class Kerberos(Account):
 class Root(Settings):
     """A storage root: every path under it may be read (source) or written (target); paths outside are refused."""
 
-    uri: Annotated[str, AfterValidator(without_password), AfterValidator(_storage_root)] = Field(
+    uri: Annotated[str, AfterValidator(without_password), unless_kept(_storage_root)] = Field(
         description="e.g. hdfs://namenode:8020/"
     )
-    webhdfs: Annotated[str, AfterValidator(without_password), AfterValidator(valid_webhdfs)] | None = Field(
+    webhdfs: Annotated[str, AfterValidator(without_password), unless_kept(valid_webhdfs)] | None = Field(
         default=None,
         description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870, or https://namenode:9871",
     )
@@ -168,14 +169,14 @@ def pair_hash(pair: tuple[str, str]) -> str:
 class Warehouse(Settings):
     """One side: a metastore and the storage that its tables live on."""
 
-    metastore: Annotated[str, AfterValidator(without_password), AfterValidator(valid_metastore)] = Field(
+    metastore: Annotated[str, AfterValidator(without_password), unless_kept(valid_metastore)] = Field(
         description="e.g. thrift://host:9083; Hive 4 over HTTP: https://host:9083/metastore"
     )
     metastore_ssl: bool = Field(default=False, description="Whether thrift:// is spoken over TLS (hive.metastore.use.SSL)")
     tls: Tls | None = Field(default=None, description="Certificates of this side, for its metastore and WebHDFS")
     kerberos: Kerberos | None = Field(default=None, description="The account, where metastore and HDFS ask for Kerberos")
     roots: tuple[Root, ...] = Field(min_length=1, description="Storage roots; nothing outside of them is read or written")
-    paths: tuple[Annotated[str, AfterValidator(valid_directory)], ...] = Field(
+    paths: tuple[Annotated[str, unless_kept(valid_directory)], ...] = Field(
         default=(),
         description="Directories that objects may lie in besides those of their databases, e.g. hdfs://namenode:8020/lake; "
         "at the source also other places of resources and schemas, e.g. http://repository/udfs",

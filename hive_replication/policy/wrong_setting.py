@@ -1,10 +1,29 @@
-"""What is wrong with settings of a policy, and where."""
+"""What is wrong with settings of a policy, and where; and what is looked for where a policy is given, not where it was kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError, ValidationInfo
+
+T = TypeVar("T")
+
+#: The context of validating a policy that this version, or an earlier one, has taken before.
+KEPT = {"kept": True}
+
+
+def unless_kept(check: Callable[[T], T]) -> AfterValidator:
+    """A check that passes over policies that were taken before: what a later version refuses must not end their replication.
+
+    Args:
+        check: raises ValueError; gives the value as it is, or in a form that it takes again and leaves.
+    """
+
+    def checked(value: T, info: ValidationInfo) -> T:
+        return value if info.context == KEPT else check(value)
+
+    return AfterValidator(checked)
 
 
 class WrongSetting(ValueError):

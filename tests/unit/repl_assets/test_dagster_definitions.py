@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
 import shutil
@@ -23,6 +24,7 @@ import yaml
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
 from dagster._core.storage.tags import TagType, get_tag_type
+from pydantic import ValidationError
 
 from hive_replication.errors import BadRequest, MetastoreError
 from hive_replication.metastore.client import Metastore
@@ -35,7 +37,7 @@ from repl_assets import definitions
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
 from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG
 from repl_assets.components import ReplicationPolicy, reading, replication_policy
-from repl_assets.components.last_policy import keep_policy
+from repl_assets.components.last_policy import keep_policy, kept_policy
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
 from tests.integration.test_dagster_launchpad import prefilled
@@ -474,6 +476,33 @@ def test_a_policy_that_is_not_valid_leaves_the_last_one_in_use_with_an_alarm(tmp
     assert said[0] == said[2] == said[12] == said[14] == "no problem"
     assert all("the policy default is used as it was loaded last: policy.yaml" in one for one in said[4:12:2])
     assert "the policy default as it was loaded last is used" in done.stderr
+
+
+def test_a_policy_that_an_earlier_version_took_stays_in_use_where_this_one_refuses_it(tmp_path: Path) -> None:
+    """What was kept was refused for the same reason, so that the sensors and alarms of all policies ended."""
+    now = policy().model_dump(mode="json", exclude_defaults=True)
+    root = {"uri": "hdfs://source:8020/", "webhdfs": "http://nn:9870,"}
+    earlier = now | {
+        "source": {"metastore": "thrift://a b:9083", "roots": [root], "paths": ["hdfs://nn1:8020,nn2:8020/x"]},
+        "dump_root": "hdfs://target:8020/a//dumps",
+        "tables": ["fact_*", "/t[0-9]+"],
+        "partition_filters": {"sales": {"/t[0-9]+": "dt = 1"}},
+    }
+    with pytest.raises(ValidationError):
+        Policy.model_validate(earlier)
+    place = tmp_path / "kept"
+    place.write_text(json.dumps(earlier), encoding="utf-8")
+    used = kept_policy(place)
+    assert used is not None
+    assert used.model_dump(mode="json", exclude_defaults=True) == earlier
+    assert ReplicationConnection.of(used).settings() == used, "runs"
+    one = component(policy=used.model_dump(mode="json"))
+    with pytest.raises(BadRequest):
+        one.settings()
+    one.problem = "the file is not valid"
+    assert one.settings() == used
+    keep_policy(place, used)
+    assert kept_policy(place) == used
 
 
 def test_a_policy_that_was_never_valid_does_not_load(tmp_path: Path) -> None:
