@@ -29,7 +29,7 @@ def require_host(authority: str) -> None:
     Raises:
         ValueError: it names no host, the name is none, or the port is none that a server listens at.
     """
-    require_printable(authority)
+    require_printable(authority.rpartition("@")[2])
     parts = urlsplit(f"//{authority}")
     if not parts.hostname or parts.netloc != authority:
         raise ValueError("it names no host")

@@ -38,7 +38,7 @@ def test_what_is_no_host(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["a", "a.b.", "a_b", "m-1.example.com:1", "127.0.0.1:65535", "[::1]", "[fe80::1%eth0]:9083", "bücher.example", "u@h"]
+    "host", ["a", "a.b.", "a_b", "m-1.example.com:1", "127.0.0.1:65535", "[::1]", "[fe80::1%eth0]:9083", "bücher.example", "u@h", "u:a b@h"]
 )
 def test_hosts(host: str) -> None:
     require_host(host)

@@ -1201,6 +1201,6 @@ def test_a_channel_does_not_show_its_secrets() -> None:
         SLACK: "https://hooks.slack.com/services/T0/B0/secret",
         WEBHOOK: "https://x/?token=secret",
         MAIL_TO: "ops@shop.com",
-        SMTP: "smtp://me:secret@mail",
+        SMTP: "smtp://me:my secret@mail",  # a blank in it ended all channels
     }
     assert "secret" not in repr(list(channels(environment)))
