@@ -129,9 +129,10 @@ def _address(text: str, schemes: tuple[str, ...], shape: str) -> SplitResult:
 
 
 def _parts(text: str, schemes: tuple[str, ...]) -> SplitResult:
+    text = text.strip()  # several addresses may stand on lines of their own
     if not text.isprintable():  # urlsplit leaves some out
         raise ValueError("it holds control characters")
-    url = urlsplit(text.strip())
+    url = urlsplit(text)
     if url.scheme not in schemes:
         raise ValueError(f"it begins with none of {', '.join(f'{scheme}://' for scheme in schemes)}")
     require_host(url.netloc)

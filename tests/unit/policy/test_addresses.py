@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hive_replication.errors import BadRequest
 from hive_replication.policy import Policy, Root, load_policy
 from hive_replication.policy.addresses import metastore_addresses, require_host
+from hive_replication.storage.webhdfs_pool import addresses_of
 
 TEXT = """source:
   metastore: thrift://source:9083
@@ -38,7 +40,19 @@ def test_what_is_no_host(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["a", "a.b.", "a_b", "m-1.example.com:1", "127.0.0.1:65535", "[::1]", "[fe80::1%eth0]:9083", "bücher.example", "u@h", "u:a b@h"]
+    "host",
+    [
+        "a",
+        "a.b.",
+        "a_b",
+        "m-1.example.com:1",
+        "127.0.0.1:65535",
+        "[::1]",
+        "[fe80::1%eth0]:9083",
+        "bücher.example",
+        "u@h",
+        "u:a b@h",
+    ],
 )
 def test_hosts(host: str) -> None:
     require_host(host)
@@ -75,6 +89,18 @@ def test_a_wrong_webhdfs_is_found_with_its_place(webhdfs: str, tmp_path: Path) -
     message = r"line 3, column 48, source\.roots\.0\.webhdfs: Value error, .* is not a WebHDFS address such as"
     with pytest.raises(BadRequest, match=message):
         read(tmp_path, TEXT.replace("http://source:9870", webhdfs))
+
+
+def test_addresses_may_stand_on_lines_of_their_own(tmp_path: Path) -> None:
+    """Their line breaks were refused as control characters."""
+    text = TEXT.replace("thrift://source:9083", "|\n    thrift://a:1,\n    thrift://b:2,\tthrift://c:3")
+    read_metastore = read(tmp_path, text).source.metastore
+    assert [(one.host, one.port) for one in metastore_addresses(read_metastore)] == [("a", 1), ("b", 2), ("c", 3)]
+    webhdfs = "http://a:1,\n\thttp://b:2\n"
+    root = read(tmp_path, TEXT.replace('"http://source:9870"', json.dumps(webhdfs))).source.roots[0]
+    assert addresses_of(root.webhdfs or "") == ["http://a:1", "http://b:2"]
+    with pytest.raises(BadRequest, match="it holds control characters"):
+        read(tmp_path, TEXT.replace("thrift://source:9083", quoted("thrift://a\t:9083")))
 
 
 @pytest.mark.parametrize(
