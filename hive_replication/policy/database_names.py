@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from hive_replication.policy.scope import matches
+from hive_replication.policy.scope import in_lower_case, matches
 from hive_replication.policy.wrong_setting import WrongSetting
 
 # As Hive's metastore takes for a database, and statements for its name; of tables it takes others too.
@@ -27,7 +27,7 @@ def valid_databases(databases: dict[str, str]) -> dict[str, str]:
     """
     sources: dict[str, str] = {}
     folded: dict[str, str] = {}
-    for source, target in ((source.lower(), target.lower()) for source, target in databases.items()):
+    for source, target in ((in_lower_case(source), target.lower()) for source, target in databases.items()):
         for name in (source, target):
             if "@" in name or "#" in name:
                 raise ValueError(f"{name!r} is no database of the catalog hive, the only one that is replicated")

@@ -24,6 +24,7 @@ from hive_replication.policy.scope import (
     closed_patterns,
     matches,
     valid_filters,
+    valid_keys,
     valid_patterns,
     without_tables,
 )
@@ -62,7 +63,7 @@ class Policy(Settings):
     dump_root: Annotated[str, AfterValidator(without_password), unless_kept(valid_place)] = Field(
         description="Directory for dumps, under a root of source or target or a local file:// path"
     )
-    databases: Annotated[dict[str, str], AfterValidator(valid_databases)] = Field(
+    databases: Annotated[dict[str, str], AfterValidator(valid_databases), unless_kept(valid_keys)] = Field(
         min_length=1, description="Target names by source names, or by shell patterns of them; * in a target name is the source's"
     )
     new_databases: bool = Field(default=False, description="Patterns in databases also take in databases that are created later")
@@ -172,7 +173,7 @@ class Policy(Settings):
     time_zone: Annotated[str, AfterValidator(valid_zone)] = Field(
         default="UTC", description="Time zone of schedules and hours, e.g. Europe/Berlin"
     )
-    priorities: dict[str, int] = Field(
+    priorities: Annotated[dict[str, int], unless_kept(valid_keys)] = Field(
         default_factory=dict[str, int],
         description="Source databases, or shell patterns of them, whose runs come before (above 0) or after (below) others",
     )

@@ -135,6 +135,16 @@ def closed_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
+def valid_keys(values: dict[str, T]) -> dict[str, T]:
+    """Values by databases, if the patterns among those are some.
+
+    Raises:
+        ValueError: one is between slashes and no regular expression, or has a slash in front alone.
+    """
+    closed_patterns(valid_patterns(tuple(values)))
+    return values
+
+
 def valid_filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """Partition filters by pattern of tables, by databases in lower case.
 
@@ -147,14 +157,14 @@ def valid_filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str
 
 
 def closed_filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """The filters, if no pattern of tables has a slash in front alone.
+    """The filters, if no pattern of tables has a slash in front alone, and see :func:`valid_keys` for those of databases.
 
     Raises:
         ValueError: one has.
     """
     for of_tables in filters.values():
         closed_patterns(tuple(of_tables))
-    return filters
+    return valid_keys(filters)
 
 
 def without_tables(tables: tuple[str, ...], exclude: tuple[str, ...]) -> list[WrongSetting]:
@@ -184,6 +194,13 @@ def _folded(patterns: Iterable[str]) -> list[str]:
     return sorted({pattern if _is_expression(pattern) else pattern.lower() for pattern in patterns})
 
 
+def in_lower_case(name: str) -> str:
+    """A name of a database, or a pattern; of a regular expression what follows a backslash stays: ``\\D`` is not ``\\d``."""
+    if not _is_expression(name):
+        return name.lower()
+    return re.sub(r"(\\.)|[^\\]+", lambda part: part[0] if part[1] else part[0].lower(), name)
+
+
 def by_lower_name(values: Mapping[str, T]) -> dict[str, T]:
     """Values by names of databases in lower case.
 
@@ -192,7 +209,7 @@ def by_lower_name(values: Mapping[str, T]) -> dict[str, T]:
     """
     folded: dict[str, T] = {}
     for name, value in values.items():
-        if name.lower() in folded:
-            raise ValueError(f"{name.lower()!r} is named twice: Hive's names have no case")
-        folded[name.lower()] = value
+        if (lower := in_lower_case(name)) in folded:
+            raise ValueError(f"{lower!r} is named twice: Hive's names have no case")
+        folded[lower] = value
     return folded

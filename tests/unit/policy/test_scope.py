@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -114,3 +115,27 @@ def test_what_a_dump_is_told_of_its_replica() -> None:
 
 def test_scopes_that_earlier_versions_kept_are_read_though_a_pattern_has_a_slash_in_front_alone() -> None:
     assert PolicyScope.parse(PolicyScope(("/t[0-9]+",)).text).tables == ("/t[0-9]+",)
+
+
+@pytest.mark.parametrize("setting", ["databases", "partition_filters", "priorities"])
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [("/sal(es*/", "'sal(es*' is not a regular expression"), ("/sal[e]s", "'/sal[e]s' has no slash at its end")],
+)
+def test_patterns_of_databases_are_checked_as_those_of_tables_are(setting: str, pattern: str, message: str) -> None:
+    """The first ended commands with re.error; by the second all partitions were replicated where some were meant."""
+    value = {"databases": "*", "partition_filters": {"orders": "dt = 1"}, "priorities": 1}[setting]
+    settings = POLICY.model_dump(mode="json") | {setting: {pattern: value}}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        type(POLICY).model_validate(settings)
+
+
+def test_classes_of_characters_in_patterns_of_databases_keep_their_case() -> None:
+    """``\\D`` was taken for ``\\d``."""
+    pattern = r"/Ab_\D*/"
+    filters = {pattern: {"orders": "dt = 1"}}
+    settings = POLICY.model_dump(mode="json") | {"databases": {pattern: "*"}, "partition_filters": filters}
+    policy = type(POLICY).model_validate(settings)
+    assert [name for name in ("ab_x", "ab_1", "AB_Y") if policy.has_database(name)] == ["ab_x", "AB_Y"]
+    assert [bool(policy.filters(name).texts) for name in ("ab_x", "ab_1")] == [True, False]
+    assert list(policy.databases) == list(policy.partition_filters) == [r"/ab_\D*/"]
