@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -9,6 +10,7 @@ from hive_replication.logs import without_secrets
 
 _METASTORE = "is not a metastore such as thrift://host:9083, or https://host:9083/metastore for Hive 4 over HTTP"
 _WEBHDFS = "is not a WebHDFS address such as http://namenode:9870, or several between commas"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Address(NamedTuple):
@@ -100,8 +102,8 @@ def valid_place(uri: str) -> str:
     """
     require_store(uri)
     path = uri.partition("://")[2].rstrip("/").partition("/")[2]
-    if "\0" in path or (path and any(segment in ("", ".", "..") for segment in path.split("/"))):
-        raise ValueError(f"{uri!r} has an empty segment, '.', '..' or a NUL character")
+    if _CONTROL.search(path) or (path and any(segment in ("", ".", "..") for segment in path.split("/"))):
+        raise ValueError(f"{uri!r} has an empty segment, '.', '..', a line break or another control character")
     return uri
 
 

@@ -195,7 +195,7 @@ def _folded(patterns: Iterable[str]) -> list[str]:
 
 
 def in_lower_case(name: str) -> str:
-    """A name of a database, or a pattern; of a regular expression what follows a backslash stays: ``\\D`` is not ``\\d``."""
+    """A name of a database, or a pattern; of a regular expression what follows a backslash stays: D is another class than d."""
     if not _is_expression(name):
         return name.lower()
     return re.sub(r"(\\.)|[^\\]+", lambda part: part[0] if part[1] else part[0].lower(), name)

@@ -30,7 +30,7 @@ def read(tmp_path: Path, text: str) -> Policy:
 
 
 def quoted(text: str) -> str:
-    return '"' + text.replace("\0", "\\0").replace("\t", "\\t") + '"'
+    return '"' + text.replace("\0", "\\0").replace("\t", "\\t").replace("\n", "\\n") + '"'
 
 
 @pytest.mark.parametrize("host", WRONG_HOSTS)
@@ -129,8 +129,9 @@ def test_a_wrong_root_is_found_with_its_place(wrong: str, tmp_path: Path) -> Non
         read(tmp_path, TEXT.replace('"hdfs://source:8020"', quoted(wrong)))
 
 
-@pytest.mark.parametrize("part", ["/../x", "/./x", "//x", "/a\0", "/.."])
+@pytest.mark.parametrize("part", ["/../x", "/./x", "//x", "/a\0", "/..", "/a\n", "/a\tb"])
 def test_a_dump_root_that_could_mean_another_place_is_found_with_its_place(part: str, tmp_path: Path) -> None:
+    """One with a line break, of a block scalar, was a traceback, or a directory that nobody found again."""
     for root in ("hdfs://target:8020/warehouse", "file:///tmp"):
         with pytest.raises(BadRequest, match=r"line 7, column 12, dump_root: Value error, .* has an empty segment"):
             read(tmp_path, TEXT.replace("hdfs://target:8020/warehouse/dumps", quoted(f"{root}{part}")))

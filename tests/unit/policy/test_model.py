@@ -9,9 +9,10 @@ from hive_replication.cli.main import run
 from hive_replication.connect import connect
 from hive_replication.connect.connection import require_usable
 from hive_replication.connect.dump_root import dump_root
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.policy import Policy, Root, load_policy
 from hive_replication.policy.warehouse import Warehouse
+from hive_replication.storage import Storage
 
 TEXT = """
 source:
@@ -92,6 +93,12 @@ def test_dumps_take_the_options_of_the_root_they_lie_under(tmp_path: Path) -> No
 def test_dumps_outside_all_roots_are_a_bad_request(tmp_path: Path, dumps: str) -> None:
     with pytest.raises(BadRequest, match="lies under none of its storage roots"):
         dump_root(policy(tmp_path, dumps))
+
+
+@pytest.mark.parametrize("dumps", ["file:///a//b", "file:///a\n"])
+def test_a_dump_root_that_an_earlier_version_took_is_refused_by_a_sentence(tmp_path: Path, dumps: str) -> None:
+    with pytest.raises(ReplicationError):
+        Storage((dump_root(policy(tmp_path, "file:///a").model_copy(update={"dump_root": dumps})),)).ls("file:///a/x")
 
 
 @pytest.mark.parametrize("suffix", ["/..", "/../dumps2", "2", "/./x", "//x"])
