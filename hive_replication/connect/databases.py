@@ -106,10 +106,12 @@ def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dic
     while True:
         number, known = _known(storage, policy, root, patience, there)
         taken = there.taken_in(policy, known)
-        if number and taken == known:
+        # Another policy may have this name too, and other patterns: without theirs the list would be new to each in turns.
+        kept = {**(known if number else {}), **taken}
+        if number and kept == known:
             return taken
         try:
-            storage.write_once(f"{place}/{number + 1}.json", json.dumps(taken).encode())
+            storage.write_once(f"{place}/{number + 1}.json", json.dumps(kept).encode())
         except AlreadyExists:
             _LOG.info("another instance has changed the databases of policy %s too: they are read again", policy.name)
             continue
@@ -143,7 +145,8 @@ def matched_before(policy: Policy, patience: float) -> tuple[Policy, PatternMatc
     if not any(map(is_pattern, policy.databases)):
         return policy, PatternMatches()
     root = dump_root(policy)
-    _, known = _known(Storage((root,)), policy, root, patience)
+    _, found = _known(Storage((root,)), policy, root, patience)
+    known = {pattern: names for pattern, names in found.items() if pattern in policy.databases}
     return with_databases(policy, (name for names in known.values() for name in names)), PatternMatches(known)
 
 

@@ -324,6 +324,18 @@ def test_databases_of_data_connectors_are_left_out(tmp_path: Path) -> None:
         dumped.database("s2")
 
 
+def test_policies_of_one_name_and_one_pair_keep_the_databases_of_their_own_patterns(tmp_path: Path) -> None:
+    """Each took the list of the other for one without its patterns: all databases were new to it, and a file was written."""
+    one, two = (
+        kept(tmp_path).model_copy(update={"databases": {pattern: "*"}, "new_databases": False}) for pattern in ("a*", "b*")
+    )
+    assert (found(one, "a1", "b1"), found(two, "a1", "b1")) == (["a1"], ["b1"])
+    for _ in range(2):
+        assert (found(one, "a1", "a2", "b1", "b2"), found(two, "a1", "a2", "b1", "b2")) == (["a1"], ["b1"])
+    assert sorted(file.name for file in kept_below(tmp_path, one).iterdir()) == ["1.json", "2.json"]
+    assert [list(matched_before(each, 5.0)[0].databases) for each in (one, two)] == [["a1"], ["b1"]]
+
+
 def test_a_pattern_without_databases_is_new_when_its_first_one_comes(tmp_path: Path) -> None:
     made = kept(tmp_path).model_copy(update={"new_databases": False})
     assert found(made, "x") == []
