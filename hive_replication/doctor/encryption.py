@@ -11,6 +11,7 @@ from hive_replication.doctor.finding import Finding, ok, warning
 from hive_replication.doctor.settings import DAY
 from hive_replication.metastore.transport import addresses
 from hive_replication.policy.warehouse import Tls, Warehouse
+from hive_replication.storage.webhdfs_pool import addresses_of
 from hive_replication.tls import certificate, context
 
 _SOON = 30 * DAY  # seconds
@@ -27,10 +28,10 @@ def encryption(side: str, warehouse: Warehouse) -> Iterator[Finding]:
         secured = warehouse.metastore_ssl if address.scheme == "thrift" else address.scheme == "https"
         yield from _finding(side, f"metastore {address}", (address.host, address.port) if secured else None, warehouse.tls)
     for root in warehouse.storage_roots:
-        for text in filter(None, (root.webhdfs or "").split(",")):
-            url = urlsplit(text.strip())
+        for address in filter(None, addresses_of(root.webhdfs or "")):
+            url = urlsplit(address)
             server = (url.hostname or "", url.port or 443) if url.scheme == "https" else None
-            yield from _finding(side, f"WebHDFS {text.strip()}", server, root.tls)
+            yield from _finding(side, f"WebHDFS {address}", server, root.tls)
 
 
 def _finding(side: str, what: str, server: tuple[str, int] | None, tls: Tls | None) -> Iterator[Finding]:

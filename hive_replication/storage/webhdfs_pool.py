@@ -35,8 +35,9 @@ logging.getLogger("urllib3.connectionpool").addFilter(_shown)  # it logs URLs, a
 
 
 def addresses_of(webhdfs: str) -> list[str]:
-    """Addresses of NameNodes, as the policy joins them by commas."""
-    return [address.strip().rstrip("/") for address in webhdfs.split(",")]
+    """Addresses of NameNodes, as the policy joins them by commas; schemes in lower case: they tell what is encrypted."""
+    parts = (address.strip().rstrip("/").partition(":") for address in webhdfs.split(","))
+    return [f"{scheme.lower()}{colon}{rest}" for scheme, colon, rest in parts]
 
 
 def connections(addresses: list[str], tls: Tls | None, account: Account | None) -> urllib3.PoolManager:

@@ -14,14 +14,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import urllib3
 
-from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.policy import Root
+from hive_replication.policy.warehouse import Tls
 from hive_replication.storage import Late, NoChecksum, Storage
 from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum
 from hive_replication.storage.hdfs_facts import is_encrypted
 from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
+from hive_replication.storage.webhdfs_pool import addresses_of
 
 Answer = tuple[int, dict[str, object] | str]  # a text is where a redirect leads to
 CLOSED: Answer = (0, "")  # the connection is
@@ -313,6 +315,16 @@ def test_nothing_is_sent_to_hosts_outside_the_cluster(serve: Callable[..., Serve
 def test_odd_redirects_are_refused(serve: Callable[..., Server], location: str) -> None:
     with pytest.raises(ReplicationError, match="redirects"):
         WebHdfs(serve((307, location)).address).write("/x", b"", overwrite=True)
+
+
+def test_addresses_with_a_scheme_in_capitals_are_encrypted_as_the_policy_says() -> None:
+    """The policy's certificate authorities were not read, and redirects without TLS were followed."""
+    address = "HTTPS://127.0.0.1:9871"
+    with pytest.raises(BadRequest, match="/no/such"):
+        WebHdfs(address, tls=Tls(ca="/no/such.pem"))
+    hosts = ClusterHosts(urllib3.PoolManager(), addresses_of(f"{address}, {address}"), ["dn:9864"])
+    with pytest.raises(ReplicationError, match="without TLS, which is not followed"):
+        hosts.require("http://dn:9864/x")
 
 
 @pytest.mark.parametrize("body", ["<html>Log in</html>", "[]", "[" * 100_000, '{"FileChecksum": 1}', '{"FileChecksum": {}}'])
