@@ -3,7 +3,8 @@
 Keep out of here: connections to servers.
 """
 
-from hive_replication.policy.model import Policy, Preserved, load_policy
+from hive_replication.policy.model import Policy, Preserved
+from hive_replication.policy.policy_file import load_policy
 from hive_replication.policy.scope import PolicyScope
 from hive_replication.policy.warehouse import Root
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from hive_replication.errors import BadRequest
 from hive_replication.policy.acid import Acid
 from hive_replication.policy.addresses import valid_place
 from hive_replication.policy.checks import Checks, Drift, Witness
@@ -30,8 +28,7 @@ from hive_replication.policy.scope import (
 )
 from hive_replication.policy.secrets import KEY, as_reference, only_references, without_password
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations, with_tokens_of_their_own
-from hive_replication.policy.wrong_setting import WrongSetting, problems, unless_kept
-from hive_replication.policy.yaml_text import parse, place
+from hive_replication.policy.wrong_setting import WrongSetting, unless_kept
 
 #: What replicas keep of their source's files and directories on HDFS.
 Preserved = Literal["owner", "group", "mode", "acl", "xattr"]
@@ -291,25 +288,3 @@ class Policy(Settings):
     def partition_filter(self, database: str, table: str) -> PartitionFilter | None:
         """The partition filter of a source table."""
         return self.filters(database).of(table)
-
-
-def load_policy(path: Path | str) -> Policy:
-    """Reads a policy from YAML.
-
-    Raises:
-        BadRequest: the file is absent or not a valid policy; the message names line, column and setting of each error.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadRequest(
-            f"cannot read the policy {path}: {error.strerror}; name one with --config or HIVE_REPL_CONFIG"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise BadRequest(f"{path} is not text in UTF-8: byte {error.start} is not part of a character") from error
-    content = parse(text, str(path))
-    try:
-        return Policy.model_validate(content)
-    except ValidationError as error:
-        places = "; ".join(f"{place(text, location)}: {said}" for location, said in problems(error))
-        raise BadRequest(f"{path} is not a valid policy: {places}") from error

@@ -76,10 +76,12 @@ def init(
 def check(context: typer.Context, config: Config = None, json: Json = False) -> None:
     """Reads the policy; names line, column and setting of each error."""
     from hive_replication.connect.connection import require_usable
+    from hive_replication.policy.policy_file import policy_of, policy_text
 
     chosen = settings(context, config, json)
-    policy = chosen.policy()
-    require_usable(policy, chosen.config.read_text(encoding="utf-8"))
+    text = policy_text(chosen.config)
+    policy = policy_of(text, str(chosen.config))
+    require_usable(policy, text)
     rows = [(source, target) for source, target in policy.databases.items()]
     chosen.output.table(("database", "on target"), rows, {"valid": True, "policy": policy.model_dump(mode="json")})
 

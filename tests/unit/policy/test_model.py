@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -183,6 +184,16 @@ def test_a_policy_is_checked_as_it_is_used(
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     assert run(["--config", str(path), "policy", "check"]) == (2 if message else 0)
     assert message in capsys.readouterr().err
+
+
+def test_a_policy_is_read_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """``policy check`` waited for ever for the text of a named pipe to come again."""
+    reader, writer = os.pipe()
+    os.write(writer, TEXT.replace("DUMPS", "s3://elsewhere/dumps").encode())
+    os.close(writer)
+    assert run(["--config", f"/dev/fd/{reader}", "policy", "check"]) == 2
+    os.close(reader)
+    assert "line 8, column 12, dump_root: dump_root s3://elsewhere/dumps of the policy lies" in capsys.readouterr().err
 
 
 def test_patterns_have_locations_for_the_databases_that_they_may_take_in(tmp_path: Path) -> None:
