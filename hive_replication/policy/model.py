@@ -27,7 +27,7 @@ from hive_replication.policy.scope import (
     without_tables,
 )
 from hive_replication.policy.secrets import KEY, as_reference, only_references, without_password
-from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations, with_tokens_of_their_own
+from hive_replication.policy.warehouse import Place, Settings, Warehouse, valid_locations, with_tokens_of_their_own
 from hive_replication.policy.wrong_setting import WrongSetting, unless_kept
 
 #: What replicas keep of their source's files and directories on HDFS.
@@ -84,7 +84,7 @@ class Policy(Settings):
     materialized_views: Literal["skip", "definition"] = Field(
         default="skip", description="Materialized views: left out, or their definition, as ordinary views without data"
     )
-    locations: Annotated[dict[str, Annotated[str, unless_kept(valid_directory)]], AfterValidator(valid_locations)] = Field(
+    locations: Annotated[dict[str, Place], AfterValidator(valid_locations)] = Field(
         default_factory=dict[str, str],
         description="Directories of target databases, by their names on the target; where absent the target's metastore chooses",
     )
@@ -93,7 +93,7 @@ class Policy(Settings):
         description="Owners of databases, tables and functions on the target, by those at the source; others keep their names",
     )
     privileges: Privileges = Field(default=Privileges(), description="Grants and roles that the metastore keeps")
-    external_root: Annotated[str, unless_kept(valid_directory)] | None = Field(
+    external_root: Place | None = Field(
         default=None,
         description="Where external tables outside their database's directory go, below a root of the target; their path is kept "
         "below",
@@ -105,7 +105,7 @@ class Policy(Settings):
     metadata_only: bool = Field(
         default=False, description="Tables, views and database properties only: no data, no partitions; the source is not marked"
     )
-    functions_root: Annotated[str, unless_kept(valid_directory)] | None = Field(
+    functions_root: Place | None = Field(
         default=None, description="Where resources of functions go, below <db>/<function>/<evid>/; default: with the database"
     )
     without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")

@@ -47,6 +47,10 @@ def valid_directory(directory: str) -> str:
     return directory.rstrip("/") if directory.rstrip("/").count("/") > 1 else directory
 
 
+#: A directory of the target's storage. Those that objects of the source name may have other forms.
+Place = Annotated[str, unless_kept(valid_directory), unless_kept(valid_place)]
+
+
 def valid_locations(locations: dict[str, str]) -> dict[str, str]:
     """Directories of databases, by their names in lower case.
 

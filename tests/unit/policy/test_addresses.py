@@ -143,6 +143,18 @@ def test_hosts_of_directories_are_checked_where_those_of_roots_are(setting: str,
         read(tmp_path, TEXT + setting.replace("X", "'hdfs://a..b/x'") + "\n")
 
 
+@pytest.mark.parametrize("setting", ["external_root: X", "functions_root: X", "locations: {sales: X}"])
+@pytest.mark.parametrize("part", ["//y", "/a\0", "/a\tb"])
+def test_directories_of_the_target_that_its_storage_refuses_are_found_with_their_place(
+    setting: str, part: str, tmp_path: Path
+) -> None:
+    """They were found by the first table that needed them."""
+    with pytest.raises(BadRequest, match=r"line 9, .* has an empty segment"):
+        read(tmp_path, TEXT + setting.replace("X", quoted(f"hdfs://target:8020/warehouse/x{part}")) + "\n")
+    paths = TEXT.replace("target:\n", '  paths: ["hdfs://source:8020/x//y"]\ntarget:\n')
+    assert read(tmp_path, paths).source.paths == ("hdfs://source:8020/x//y",)
+
+
 @pytest.mark.parametrize(
     "root",
     [
