@@ -48,3 +48,8 @@ def problems(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], st
             continue
         problem = one.get("ctx", {}).get("error")
         yield one["loc"] or (problem.setting if isinstance(problem, WrongSetting) else ()), one["msg"]
+
+
+def described(error: ValidationError) -> str:
+    """The problems of a policy that is in no file, each with its setting."""
+    return "; ".join(f"{'.'.join(map(str, location)) or 'top level'}: {said}" for location, said in problems(error))

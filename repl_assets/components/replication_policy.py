@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from hive_replication.connect.databases import resolved, with_databases
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import Policy, load_policy
-from hive_replication.policy.wrong_setting import KEPT
+from hive_replication.policy.wrong_setting import KEPT, described
 from repl_assets.build import MOST_TABLES, policy_definitions
 from repl_assets.catalog.catalog import Catalog, read_catalog
 from repl_assets.components.kept_files import write_whole
@@ -105,8 +105,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             try:
                 return Policy.model_validate(self.policy, context=KEPT if self.problem else None)
             except ValidationError as error:
-                places = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-                raise BadRequest(f"the policy is not valid: {places}") from error
+                raise BadRequest(f"the policy is not valid: {described(error)}") from error
         return load_policy(Path(self.policy_file)) if self.policy_file else None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:

@@ -47,6 +47,7 @@ def init(
     from hive_replication.connect.connection import require_usable
     from hive_replication.policy import Policy
     from hive_replication.policy.template import commented
+    from hive_replication.policy.wrong_setting import described
 
     path = settings(context, config, False).config
     if path.exists() and not force:
@@ -62,8 +63,7 @@ def init(
     try:
         policy = Policy.model_validate(answers)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise BadRequest(f"no policy was written: {wrong}") from error
+        raise BadRequest(f"no policy was written: {described(error)}") from error
     require_usable(policy)
     try:
         path.write_text(commented(policy), encoding="utf-8")

@@ -669,6 +669,13 @@ def test_errors_of_a_policy_in_defs_yaml_are_one_line_with_their_places() -> Non
     assert message.startswith("the policy is not valid: schedule: Value error, '61 * * * *' is not a cron expression")
     assert "; checks.schedule: Value error, 'weekly' is not" in message
     assert "\n" not in message
+    given = policy().model_dump()
+    with pytest.raises(
+        BadRequest, match=r"^the policy is not valid: external_root: Value error, external_root hdfs://other/x lies"
+    ):
+        component(policy=given | {"external_root": "hdfs://other/x"}).settings()
+    with pytest.raises(BadRequest, match=r"^the policy is not valid: target\.roots\.0\.uri: [^;]*$"):
+        component(policy=given | {"target": {"metastore": NOWHERE, "roots": [{"uri": "x"}]}}).settings()
 
 
 def test_a_run_that_is_executed_again_has_the_policy_as_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
