@@ -57,7 +57,7 @@ class Policy(Settings):
     )
     source: Warehouse = Field(description="The side that is read")
     target: Warehouse = Field(description="The side that is written")
-    dump_root: Annotated[str, AfterValidator(without_password), unless_kept(valid_place)] = Field(
+    dump_root: Annotated[str, unless_kept(without_password), unless_kept(valid_place)] = Field(
         description="Directory for dumps, under a root of source or target or a local file:// path"
     )
     databases: Annotated[dict[str, str], AfterValidator(valid_databases), unless_kept(valid_keys)] = Field(

@@ -112,8 +112,9 @@ def has_password(value: str) -> bool:
 def _password(uri: str) -> bool:
     try:
         return "://" in uri and bool(urlsplit(uri.strip()).password)
-    except ValueError:
-        return False
+    except ValueError:  # a bracket, which may be one of the password
+        authority = re.split("[/?#]", uri.partition("://")[2], maxsplit=1)[0]
+        return ":" in authority.rpartition("@")[0]
 
 
 def without_password(uri: str) -> str:

@@ -123,10 +123,10 @@ class Kerberos(Account):
 class Root(Settings):
     """A storage root: every path under it may be read (source) or written (target); paths outside are refused."""
 
-    uri: Annotated[str, AfterValidator(without_password), unless_kept(_storage_root)] = Field(
+    uri: Annotated[str, unless_kept(without_password), unless_kept(_storage_root)] = Field(
         description="e.g. hdfs://namenode:8020/"
     )
-    webhdfs: Annotated[str, AfterValidator(without_password), unless_kept(valid_webhdfs)] | None = Field(
+    webhdfs: Annotated[str, unless_kept(without_password), unless_kept(valid_webhdfs)] | None = Field(
         default=None,
         description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870, or https://namenode:9871",
     )
@@ -173,7 +173,7 @@ def pair_hash(pair: tuple[str, str]) -> str:
 class Warehouse(Settings):
     """One side: a metastore and the storage that its tables live on."""
 
-    metastore: Annotated[str, AfterValidator(without_password), unless_kept(valid_metastore)] = Field(
+    metastore: Annotated[str, unless_kept(without_password), unless_kept(valid_metastore)] = Field(
         description="e.g. thrift://host:9083; Hive 4 over HTTP: https://host:9083/metastore"
     )
     metastore_ssl: bool = Field(default=False, description="Whether thrift:// is spoken over TLS (hive.metastore.use.SSL)")

@@ -69,7 +69,7 @@ def test_a_wrong_host_of_a_metastore_is_found_with_its_place(host: str, tmp_path
 
 
 def test_a_password_in_an_address_that_cannot_be_parsed_is_not_shown(tmp_path: Path) -> None:
-    with pytest.raises(BadRequest, match="is not a metastore") as raised:
+    with pytest.raises(BadRequest, match="the address holds a password") as raised:
         read(tmp_path, TEXT.replace("thrift://source:9083", '"thrift://me:hunter2@[::1:9083"'))
     assert "hunter2" not in str(raised.value)
 

@@ -127,11 +127,13 @@ def test_passwords_in_addresses(first: str) -> None:
         assert SECRET not in str(error.value)
 
 
-@pytest.mark.parametrize("setting", ["dump_root", "external_root", "functions_root", "locations", "paths"])
-def test_passwords_in_addresses_of_directories(setting: str) -> None:
-    uri = f"s3://me:{SECRET}@bucket/d"
+@pytest.mark.parametrize("setting", ["dump_root", "external_root", "functions_root", "locations", "paths", "roots"])
+@pytest.mark.parametrize("uri", [f"s3://me:{SECRET}@bucket/d", f"s3://me:{SECRET}[w@bucket/d", f"hdfs://me:[{SECRET}@b:8020/d"])
+def test_passwords_in_addresses_of_directories(setting: str, uri: str) -> None:
+    """One with a bracket, by which no address can be read, was shown in the error, or kept."""
     side = {"metastore": "thrift://s:9083", "roots": [{"uri": "s3://bucket/"}], "paths": [uri]}
-    fields: dict[str, Any] = {"paths": {"source": side}, "locations": {"locations": {"a": uri}}}
+    other = {"metastore": "thrift://s:9083", "roots": [{"uri": uri}]}
+    fields: dict[str, Any] = {"paths": {"source": side}, "roots": {"source": other}, "locations": {"locations": {"a": uri}}}
     with pytest.raises(ValidationError, match="the address holds a password") as error:
         policy({}, **fields.get(setting, {setting: uri}))
     assert SECRET not in str(error.value)
