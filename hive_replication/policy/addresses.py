@@ -75,9 +75,10 @@ def valid_metastore(uri: str) -> str:
     """The addresses of a metastore, as they are written.
 
     Raises:
-        ValueError: see :func:`metastore_addresses`.
+        ValueError: see :func:`metastore_addresses`; or one has a query or fragment, which would be left out.
     """
     metastore_addresses(uri)
+    _require_no_query(uri, _METASTORE)
     return uri
 
 
@@ -88,9 +89,8 @@ def valid_webhdfs(addresses: str) -> str:
         ValueError: one is none.
     """
     for part in addresses.split(","):
-        url = _address(part, ("http", "https"), _WEBHDFS)
-        if url.query or url.fragment:
-            raise ValueError(f"{_shown(part)} {_WEBHDFS}: it has no ? and no #")
+        _address(part, ("http", "https"), _WEBHDFS)
+    _require_no_query(addresses, _WEBHDFS)
     return addresses
 
 
@@ -121,6 +121,12 @@ def require_store(uri: str) -> None:
             require_host(store)
     except ValueError as error:
         raise ValueError(f"{uri!r} is not a directory such as hdfs://namenode:8020/lake: {error}") from error
+
+
+def _require_no_query(addresses: str, shape: str) -> None:
+    for part in addresses.split(","):
+        if "?" in part or "#" in part:  # also where nothing stands behind it
+            raise ValueError(f"{_shown(part)} {shape}: it has no ? and no #")
 
 
 def _address(text: str, schemes: tuple[str, ...], shape: str) -> SplitResult:

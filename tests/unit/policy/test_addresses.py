@@ -58,7 +58,7 @@ def test_hosts(host: str) -> None:
     require_host(host)
 
 
-@pytest.mark.parametrize("host", WRONG_HOSTS[:-1])
+@pytest.mark.parametrize("host", [*WRONG_HOSTS[:-1], "h:1?x", "h:1#x", "h:1#", "h:1?"])
 def test_a_wrong_host_of_a_metastore_is_found_with_its_place(host: str, tmp_path: Path) -> None:
     """``policy check`` took it, and each command that asked the metastore ended with a traceback."""
     message = r"line 2, column 14, source\.metastore: Value error, .* is not a metastore"
@@ -82,7 +82,19 @@ def test_the_port_of_a_metastore_is_the_one_written() -> None:
 
 @pytest.mark.parametrize(
     "webhdfs",
-    ["http://[::1:9870", "nn", "nn:9870", "", "ftp://nn", "http://nn:xx", "http://a:1,", "http://n?x", "http://ok,http://a..b"],
+    [
+        "http://[::1:9870",
+        "nn",
+        "nn:9870",
+        "",
+        "ftp://nn",
+        "http://nn:xx",
+        "http://a:1,",
+        "http://n?x",
+        "http://n:1?",
+        "http://n:1/#",
+        "http://ok,http://a..b",
+    ],
 )
 def test_a_wrong_webhdfs_is_found_with_its_place(webhdfs: str, tmp_path: Path) -> None:
     """``policy check`` took it, and of ``doctor`` one with half a bracket made a traceback."""
