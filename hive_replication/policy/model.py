@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from hive_replication.policy.acid import Acid
 from hive_replication.policy.addresses import valid_place
@@ -26,9 +26,9 @@ from hive_replication.policy.scope import (
     valid_patterns,
     without_tables,
 )
-from hive_replication.policy.secrets import KEY, as_reference, only_references, without_password
+from hive_replication.policy.secrets import KEY, as_reference, idle_references, only_references, without_password
 from hive_replication.policy.warehouse import Place, Settings, Warehouse, valid_locations, with_tokens_of_their_own
-from hive_replication.policy.wrong_setting import WrongSetting, unless_kept
+from hive_replication.policy.wrong_setting import KEPT, WrongSetting, unless_kept
 
 #: What replicas keep of their source's files and directories on HDFS.
 Preserved = Literal["owner", "group", "mode", "acl", "xattr"]
@@ -202,6 +202,14 @@ class Policy(Settings):
         default_factory=dict[str, str],
         description="Settings of the Spark session, e.g. spark.master; secrets as ${env:NAME} or ${file:/path}",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _references_where_they_are_read(cls, settings: object, info: ValidationInfo) -> object:
+        for setting in idle_references(settings) if info.context != KEPT else ():
+            said = f"{'.'.join(map(str, setting))} is not read from an environment variable or a file: write the value itself"
+            raise WrongSetting(setting, f"{said}; ${{env:NAME}} and ${{file:/path}} are for options, spark and keys")
+        return settings
 
     @model_validator(mode="after")
     def _filters_of_its_databases(self) -> Policy:

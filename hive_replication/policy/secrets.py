@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import urlsplit
@@ -18,6 +18,8 @@ from hive_replication.errors import BadRequest
 from hive_replication.secret_file import secret_of
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^${}]+)\}")
+_BEGINNING = re.compile(r"\$\{(env|file):")
+_WITH_REFERENCES = frozenset({"options", "spark", "signing_key", "key_password"})  # settings in which they are read
 #: References to a key; also as the first version wrote them, without the braces.
 KEY = r"^(\$\{env:[A-Za-z_][A-Za-z0-9_]*\}|\$\{file:/[^${}]+\}|env:[A-Za-z_][A-Za-z0-9_]*|file:/[^${}]+)$"
 # What Hadoop, Spark and fsspec call their secrets; not the places of key stores, nor names of classes and algorithms.
@@ -102,6 +104,19 @@ def _read(value: str) -> object:
         return json.loads(value, object_pairs_hook=_Members)
     except (ValueError, RecursionError):
         return value
+
+
+def idle_references(settings: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
+    """Where references stand among the settings of a policy that nobody reads: they would be taken as they are written."""
+    if isinstance(settings, str) and _BEGINNING.search(settings):
+        yield at
+    elif isinstance(settings, dict):
+        for name, value in cast("dict[str, object]", settings).items():
+            if name not in _WITH_REFERENCES:
+                yield from idle_references(value, (*at, name))
+    elif isinstance(settings, (list, tuple)):
+        for number, value in enumerate(cast("Sequence[object]", settings)):
+            yield from idle_references(value, (*at, number))
 
 
 def has_password(value: str) -> bool:

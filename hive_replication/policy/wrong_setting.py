@@ -34,7 +34,7 @@ class WrongSetting(ValueError):
         text: what is wrong.
     """
 
-    def __init__(self, setting: tuple[str, ...], text: str) -> None:
+    def __init__(self, setting: tuple[int | str, ...], text: str) -> None:
         super().__init__(text)
         self.setting = setting
 

@@ -58,6 +58,16 @@ def test_names_and_patterns(tmp_path: Path) -> None:
         (('exclude: ["*_tmp"]', "max_events: 0"), "max_events: "),
         (('exclude: ["*_tmp"]', "partition_filters: {sales: {'*': dt IS NULL}}"), "'dt IS NULL' is no partition filter"),
         (('exclude: ["*_tmp"]', "partition_filters: {sale: {'*': dt = 1}}"), "partition_filters.sale: no database of the policy"),
+        (
+            ("hdfs://source:8020", "hdfs://${env:H}/"),
+            "line 4, column 17, source.roots.0.uri: Value error, source.roots.0.uri is not read",
+        ),
+        (("thrift://source:9083", "thrift://${env:HMS}:9083"), "source.metastore is not read from an environment variable"),
+        (("DUMPS", "hdfs://target:8020/warehouse/${env:D}"), "line 8, column 12, dump_root: Value error, dump_root is not read"),
+        (
+            ('"*_tmp"', '"${file:/tables}"'),
+            "exclude.0 is not read from an environment variable or a file: write the value itself",
+        ),
         (('"*_tmp"', '"/t[0-9]+"'), "exclude: Value error, '/t[0-9]+' has no slash at its end"),
         (('"items"', "/"), "tables: Value error, '/' has no slash at its end"),
         (('exclude: ["*_tmp"]', "partition_filters: {sales: {'/t[0-9]+': n = 1}}"), "'/t[0-9]+' has no slash at its end"),
