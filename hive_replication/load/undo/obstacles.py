@@ -41,6 +41,11 @@ class Obstacles:
     def __init__(self, target: Target, database: str, state: ReplicaState, locator: OldDataLocator) -> None:
         self._target, self._database, self._state, self._locator = target, database, state, locator
 
+    @property
+    def lost(self) -> frozenset[str]:
+        """Tables that stand nowhere."""
+        return frozenset(self._state.lost)
+
     def require_known(self, table: str, records: Iterable[LaneRecord]) -> None:
         """Makes sure that a table to undo is a replica, or was one in the loads that are taken back.
 

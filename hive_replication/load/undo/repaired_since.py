@@ -7,11 +7,11 @@ the release the next recovery brings them whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
-from hive_replication.load.undo.obstacles import Chosen
+from hive_replication.load.undo.obstacles import Chosen, Obstacles
 from hive_replication.load.undo.reverse_lane import STAYS
 
 
@@ -62,13 +62,13 @@ class WithRepairs:
         return {one.table: 0 for one in self.tables if not one.stays}
 
 
-def with_repairs(journal: Journal, chosen: Chosen, lacks: Callable[[Chosen], bool]) -> WithRepairs:
+def with_repairs(journal: Journal, chosen: Chosen, obstacles: Obstacles) -> WithRepairs:
     """Finds the repaired tables, and leaves out the lanes of those that stay.
 
     Args:
         journal: of the target database.
         chosen: the loads from the newest on, with the lanes to reverse.
-        lacks: whether something that lanes need is not there any more.
+        obstacles: tells what is there that lanes need.
 
     Returns:
         The lanes that are left to reverse, and the repaired tables.
@@ -80,7 +80,8 @@ def with_repairs(journal: Journal, chosen: Chosen, lacks: Callable[[Chosen], boo
         state = journal.state(last)
         before = {entry.token for entry, lanes in own if lanes and entry.token <= last.token}
         same = all(repairs.get(token) == "level" for token in before)
-        if state is None or names & state.held.keys() or not (same or lacks(own)):
+        # what stands nowhere may have the damage back: an undo has reversed a later repair of it, or was killed after that
+        if state is None or names & state.held.keys() or obstacles.lost & names or not (same or obstacles.lacks(own)):
             tables += [RepairedTable(name, last.to_evid, stays=False) for name in sorted(names)]
             continue
         tables += [RepairedTable(name, state.position(name), stays=True) for name in sorted(names)]

@@ -154,7 +154,7 @@ class _Undo:
         if table is not None:
             obstacles.require_known(table, (lane.record for _, lanes in newer for lane in lanes))
         obstacles.require_no_transactions(chosen)
-        found = with_repairs(self._journal, chosen, obstacles.lacks)
+        found = with_repairs(self._journal, chosen, obstacles)
         chosen = found.chosen
         obstacles.require_none(chosen)
         if not dry_run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
@@ -124,6 +125,62 @@ def test_a_table_that_no_event_has_changed_until_its_repair_stays_as_that_left_i
     again = undo(windows.target, "db", None, 1500)
     assert [one.stays for one in again.repaired] == ([False] if stays else []), "a window had changed it before"
     assert (windows.stands, windows.state.lost) == ({"t": 1450, "u": 1460}, ["t"])
+
+
+def _repaired_twice(windows: _Replica) -> None:
+    """A level repair at 1620, two windows, and another level repair of what somebody had damaged since."""
+    _repair(windows, 1620, windows.changed("t", 1550, 1620))
+    windows.load(1600, 1700, windows.changed("t", 1620, 1660))
+    windows.load(1700, 1740, windows.changed("t", 1660, 1730))
+    _repair(windows, 1750, windows.changed("t", 1730, 1750))
+
+
+@pytest.mark.parametrize("table", ["t", None])
+def test_a_second_undo_goes_beyond_an_earlier_repair_too_where_the_first_has_reversed_a_later_one(
+    windows: _Replica, table: str | None
+) -> None:
+    """It said that the table stays as the earlier repair left it, and the damage stayed for good."""
+    _repaired_twice(windows)
+    for evid, repaired, stands in ((1700, 1750, 1660), (1600, 1620, 1550)):
+        assert undo(windows.target, "db", table, evid).repaired == (RepairedTable("t", repaired, stays=False),)
+        assert (windows.stands["t"], windows.state.lost) == (stands, ["t"])
+    release(windows.target, "db")
+    assert windows.state.unfinished == ["t"], "the recovery brings it"
+
+
+@pytest.mark.parametrize("passed", ["undone to 1700 by request", "a recovery could not dump it"])
+def test_nor_does_it_stay_where_a_recovery_could_not_bring_it_in_between(windows: _Replica, passed: str) -> None:
+    _repaired_twice(windows)
+    undo(windows.target, "db", "t", 1700)
+    windows.metastore.home = database_with_state(windows.metastore.home, windows.state.quarantine("t", 0, passed))
+    assert undo(windows.target, "db", None, 1600).repaired == (RepairedTable("t", 1620, stays=False),)
+    assert (windows.stands["t"], windows.state.lost) == (1550, ["t"])
+
+
+@pytest.mark.parametrize("survived", range(1, 9))
+def test_an_undo_over_two_repairs_that_is_killed_and_run_again_says_the_same(windows: _Replica, survived: int) -> None:
+    _repaired_twice(windows)
+    windows.metastore.dies = survived
+    with suppress(Killed):
+        undo(windows.target, "db", None, 1600)
+    windows.metastore.dies = -1
+    assert windows.state.lost == ["t"]
+    undo(windows.target, "db", None, 1600)
+    assert (windows.stands["t"], windows.state.lost) == (1550, ["t"])
+
+
+def test_what_stands_nowhere_and_cannot_go_back_is_refused(windows: _Replica) -> None:
+    """A repair of it brings it, and an undo after that finds a state to stay in."""
+    _gone_and_repaired(windows)
+    windows.load(1700, 1740, windows.changed("u", 1660, 1730))
+    _repair(windows, 1750, windows.changed("u", 1730, 1750))
+    undo(windows.target, "db", "u", 1700)
+    assert windows.state.lost == ["u"]
+    with pytest.raises(Refused, match=r"the target table db\.u went away without a load: repair it instead"):
+        undo(windows.target, "db", None, 1400)
+    _repair(windows, 1760, windows.changed("u", 1660, 1760), repairs="behind")
+    done = undo(windows.target, "db", None, 1400)
+    assert done.repaired[-1:] == (RepairedTable("u", 1760, stays=True),)
 
 
 def _gone_and_repaired(windows: _Replica) -> None:
