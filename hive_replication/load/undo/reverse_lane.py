@@ -201,6 +201,8 @@ class LaneReverser:
             return  # a foreign table, moved away for a replica
         if current is None:
             raise ReplicationError(gone(self._database, name))
+        if self._is_users(current, image):
+            return
         self._require_replica(current, image, object_name(self._database, name), "rename or drop it")
         image = self._as_it_was(image)
         if image != current:
@@ -211,6 +213,9 @@ class LaneReverser:
         current = self._metastore.table(self._database, table)
         if current is None:
             return  # a foreign table
+        image = self._record.tables.get(table)
+        if image is not None and self._is_users(current, image) and current.createTime != image.createTime:
+            return  # the users made it since
         for names in batches(sorted(parts), at_once(current.sd.cols)):
             found = by_name(current, self._metastore.partitions(self._database, table, names))
             wanted = {name: self._as_it_was(image) for name in names if (image := parts[name]) is not None}
@@ -221,8 +226,13 @@ class LaneReverser:
                 self._metastore.drop_partitions(self._database, table, surplus, delete_data=False)
             if new := [image for name, image in wanted.items() if name not in found]:
                 self._metastore.add_partitions(self._database, table, new)
-            if changed := [image for name, image in wanted.items() if name in found and found[name] != image]:
+            there = [(found[name], image) for name, image in wanted.items() if name in found]
+            if changed := [image for one, image in there if one != image and not self._is_users(one, image)]:
                 self._metastore.alter_partitions(self._database, table, changed)
+
+    def _is_users(self, current: Thing, image: Thing) -> bool:
+        """Whether what is there is the users', as before the lane: an undo has put it back, or they made another one since."""
+        return not is_ours(image, self._source) and not is_ours(current, self._source)
 
     def _require_replica(self, current: Thing, image: Thing, shown: str, what: str) -> None:
         if is_ours(image, self._source):  # else it was the users' before the lane, too

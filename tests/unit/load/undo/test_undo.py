@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -468,6 +469,51 @@ def test_a_foreign_table_that_a_load_adopted_or_replaced_comes_back(windows: _Re
     windows.metastore.kept["f"] = windows.table("f", 0, ours=False)
     undo(windows.target, "db", None, 1600)
     assert SOURCE not in windows.metastore.kept["f"].parameters
+
+
+@pytest.mark.parametrize("kinds", [("Adopt",), ("DropStranger", "CreateTable")])
+def test_what_the_users_made_in_the_place_of_a_replica_that_had_their_tables_name_stays(
+    windows: _Replica, kinds: tuple[str, ...]
+) -> None:
+    """Their new table got the columns, properties, location and partitions of the one that they had before the load."""
+    old = windows.table("f", 0, ours=False, keys=("ds",))
+    parts = {"f": {"ds=1": _partition(windows, "1", 0, ours=False)}} if kinds == ("Adopt",) else {}
+    record = LaneRecord(("f",), tuple(Step(kind, 1650, "f", directory="d") for kind in kinds), {"f": old}, parts)
+    windows.load(1600, 1700, (record, {"f": windows.table("f", 1650, keys=("ds",))}))
+    theirs = copy_of(old)
+    theirs.parameters, theirs.sd.location, theirs.createTime = {"comment": "another one"}, "file:///elsewhere/f", 1_700_000_000
+    windows.metastore.kept["f"], windows.metastore.parts["f"] = theirs, {}
+    undo(windows.target, "db", None, 1600)
+    assert (windows.metastore.kept["f"], windows.metastore.parts["f"]) == (theirs, {})
+
+
+def test_a_partition_that_the_users_made_in_the_place_of_one_that_a_load_took_stays(windows: _Replica) -> None:
+    """It pointed at the directory of the one that they had before the load."""
+    table = windows.table("t", 1550, keys=("ds",))
+    images = {f"ds={day}": _partition(windows, day, 0, ours=False) for day in "12"}
+    steps = (Step("ReplaceData", 1650, "t", partitions=("ds=1", "ds=2")),)
+    windows.load(1600, 1700, (LaneRecord(("t",), steps, {"t": table}, {"t": images}), {"t": table}))
+    theirs = copy_of(images["ds=1"])
+    theirs.sd.location = "file:///elsewhere/ds=1"
+    windows.metastore.parts["t"] = {"ds=1": theirs, "ds=2": _partition(windows, "2", 1650)}
+    undo(windows.target, "db", None, 1600)
+    assert windows.metastore.parts["t"] == {"ds=1": theirs, "ds=2": images["ds=2"]}
+
+
+@pytest.mark.parametrize("survived", range(1, 5))
+def test_an_adopted_table_with_partitions_comes_back_where_the_undo_is_killed_and_run_again(
+    windows: _Replica, survived: int
+) -> None:
+    old, parts = windows.table("f", 0, ours=False, keys=("ds",)), {"ds=1": _partition(windows, "1", 0, ours=False), "ds=2": None}
+    steps = Step("Adopt", 1650, "f"), Step("AddPartitions", 1660, "f", partitions=("ds=2",))
+    windows.load(1600, 1700, (LaneRecord(("f",), steps, {"f": old}, {"f": parts}), {"f": windows.table("f", 1650, keys=("ds",))}))
+    windows.metastore.parts["f"] = {f"ds={day}": _partition(windows, day, 1660) for day in "12"}
+    windows.metastore.dies = survived
+    with suppress(Killed):
+        undo(windows.target, "db", None, 1600)
+    windows.metastore.dies = -1
+    undo(windows.target, "db", None, 1600)
+    assert (windows.metastore.kept["f"], windows.metastore.parts["f"]) == (old, {"ds=1": parts["ds=1"]})
 
 
 @pytest.mark.parametrize("kind", ["CreateFunction", "SetConstraints", "SetStatistics", "KeepAside", "CopySchemas"])
