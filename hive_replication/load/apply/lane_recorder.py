@@ -10,6 +10,7 @@ from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.apply.placement import LanePlacement, Visibility
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.conflict_resolutions import Resolution, owner_of
 from hive_replication.load.operations.names_trail import NamesTrail
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
 from hive_replication.load.replica.target_view import KnownObjects
@@ -41,7 +42,8 @@ def lane_records(
         if table.partitionKeys and (wanted := recorder.wanted[name]):
             partitions[name] = dict.fromkeys(sorted(wanted))
     for (name, part), found in view.partitions.items():
-        partitions[name][part] = image(found)
+        if (name, part) not in recorder.aside or owner_of(found.parameters):
+            partitions[name][part] = image(found)
     for name in sorted(recorder.dropped & tables.keys()):
         images, touched, none = known.images(name), partitions.get(name, {}), dict[str, Partition]()
         first, second = next(images, none), next(images, none)
@@ -91,6 +93,7 @@ class _StepRecorder:
         steps: one for each operation.
         wanted: touched partitions by the table's name before the lane.
         dropped: names before the lane of tables that are dropped: images of all their partitions are needed.
+        aside: foreign partitions that are moved away with their data, so that no undo puts them back.
         trail: leads back to the names before the lane.
         chains: earlier names of each table in this lane, with the event ids of the renames.
     """
@@ -98,6 +101,7 @@ class _StepRecorder:
     steps: list[Step] = field(default_factory=list[Step])
     wanted: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     dropped: set[str] = field(default_factory=set[str])
+    aside: set[ObjectName] = field(default_factory=set[ObjectName])
     trail: NamesTrail = field(default_factory=NamesTrail)
     chains: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict[str, tuple[tuple[str, int], ...]])
 
@@ -110,9 +114,10 @@ class _StepRecorder:
             self.chains[table] = ()
             self.steps.append(replace(step, directory=directory))
         else:
-            self.steps.append(
-                self._step(replace(step, new_name=after, partitions=operation.partitions), drops=bool(before and not after))
-            )
+            foreign = operation.foreign_partitions if isinstance(operation, Resolution) else ()
+            self.aside |= {(self.trail.before(table)[0], name) for name in foreign}
+            changed = replace(step, new_name=after, partitions=(*operation.partitions, *foreign))
+            self.steps.append(self._step(changed, drops=bool(before and not after)))
         self.trail.follow(operation.name_changes)
 
     def _step(self, step: Step, *, drops: bool) -> Step:

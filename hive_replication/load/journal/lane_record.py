@@ -81,7 +81,8 @@ class LaneRecord:
         names: target table names of the lane.
         steps: its operations in order.
         tables: images of the tables before the lane, by their names then.
-        partitions: images of the touched partitions before the lane, by table and name; None if one did not exist.
+        partitions: images of the touched partitions before the lane, by table and name; None if one did not exist, or was the
+            users', and is kept aside.
         files: names of the files in directories to which files are added.
         left: directories that no location points at afterwards.
         placed: directories that the lane puts into use.

@@ -13,7 +13,7 @@ from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import CopySchemas
-from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepAside
+from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepAside, KeepPartitionsAside
 from hive_replication.load.operations.constraints import DropConstraint, SetConstraints
 from hive_replication.load.operations.functions import CreateFunction, DropFunction
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
@@ -33,7 +33,7 @@ from hive_replication.storage import Storage, paths
 Thing = TypeVar("Thing", Table, Partition)
 _WITHOUT_IMAGES = (CreateFunction, DropFunction, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics, CopySchemas)
 #: Kinds of operations that no undo takes back: the journal has no images of what they changed, or only of users' tables.
-STAYS = frozenset(one.kind for one in (*_WITHOUT_IMAGES, DropForeignTable, KeepAside))
+STAYS = frozenset(one.kind for one in (*_WITHOUT_IMAGES, DropForeignTable, KeepAside, KeepPartitionsAside))
 
 
 class OldDataLocator:

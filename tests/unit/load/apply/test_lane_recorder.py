@@ -13,10 +13,11 @@ from hive_replication.load.apply.lane_recorder import lane_records
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.journal.lane_record import LaneRecord, Step, record_texts
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.conflict_resolutions import KeepPartitionsAside
 from hive_replication.load.operations.statistics import Columns, DeleteStatistics, SetStatistics
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica import target_view
-from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.state import SOURCE, ReplicaState
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 
@@ -137,6 +138,31 @@ def test_a_partition_that_did_not_exist_is_recorded_as_absent() -> None:
     added = op.AddPartitions(5, "p", (op.NewPartition("ds=3", Partition(), NO_FILES),))
     found = record(added, directories={(0, "ds=3"): f"{BASE}/p/ds=3"})
     assert (found.partitions, found.placed, found.left) == ({"p": {"ds=3": None}}, (f"{BASE}/p/ds=3",), ())
+
+
+def test_partitions_that_are_kept_aside_leave_no_image() -> None:
+    """An undo added them again, at the directories that were emptied: the data is in another table."""
+    added = op.AddPartitions(5, "p", (op.NewPartition("ds=2", Partition(), NO_FILES),))
+    places: dict[str, Any] = {"directories": {(1, "ds=2"): f"{BASE}/.repl/5-0/ds=2"}}
+    found = record(KeepPartitionsAside(5, "p", ("ds=2",), "p_kept_5"), added, **places)
+    assert found.steps[0] == Step("KeepPartitionsAside", 5, "p", partitions=("ds=2",))
+    assert (found.partitions, found.left, found.placed) == ({"p": {"ds=2": None}}, (), (f"{BASE}/.repl/5-0/ds=2",))
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_nor_do_they_where_their_table_is_dropped(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+    monkeypatch.setattr(target_view, "_IMAGES", together)
+    found = [*records(KeepPartitionsAside(5, "p", ("ds=2",), "p_kept_5"), op.DropTable(5, "p"))]
+    images = [(name, part is None) for one in found for name, part in one.partitions.get("p", {}).items()]
+    assert sorted(images) == [("ds=1", False), ("ds=2", True)]
+    assert {place for one in found for place in one.left} == {f"{BASE}/p"}
+
+
+def test_what_is_not_the_users_any_more_is_not_kept_aside_and_has_its_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = Partition(values=["2"], sd=StorageDescriptor(location=f"{BASE}/p/ds=2"), parameters={SOURCE: "uuid/db"})
+    monkeypatch.setattr(Metastore, "partitions", lambda *_: iter([part]))
+    found = record(KeepPartitionsAside(5, "p", ("ds=2",), "p_kept_5"))
+    assert found.partitions == {"p": {"ds=2": part}}
 
 
 def test_replaced_data_leaves_the_old_directory() -> None:

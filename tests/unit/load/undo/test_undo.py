@@ -516,7 +516,9 @@ def test_an_adopted_table_with_partitions_comes_back_where_the_undo_is_killed_an
     assert (windows.metastore.kept["f"], windows.metastore.parts["f"]) == (old, {"ds=1": parts["ds=1"]})
 
 
-@pytest.mark.parametrize("kind", ["CreateFunction", "SetConstraints", "SetStatistics", "KeepAside", "CopySchemas"])
+@pytest.mark.parametrize(
+    "kind", ["CreateFunction", "SetConstraints", "SetStatistics", "KeepAside", "KeepPartitionsAside", "CopySchemas"]
+)
 def test_what_is_not_taken_back_is_told(windows: _Replica, kind: str) -> None:
     """It was listed as undone, and stayed."""
     _, changed = windows.changed("t", 1550, 1660)
