@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Entry, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.operations.conflict_resolutions import Adopt
 from hive_replication.load.operations.kinds import CreateTable, DropPartitions, DropTable, RenameTable
 from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
 from hive_replication.load.replica.name_mapping import object_name
@@ -93,12 +94,30 @@ class Obstacles:
         self._require_partitions(trail)
 
     def lacks(self, chosen: Chosen) -> bool:
-        """Whether old data or a replica is not there any more that the reversal of lanes needs."""
-        return bool(self._data_lacks(chosen) or self._followed(chosen).missing)
+        """Whether old data or a replica is not there any more that the reversal of lanes needs.
 
-    def _followed(self, chosen: Chosen) -> _Trail:
+        Not where retention is at it: it may be there whole when that has ended, which :meth:`require_none` says.
+        """
+        gone = any(not self._target.storage.exists(found) for _, _, found in self._kept(chosen))
+        return gone or bool(self._followed(chosen).missing)
+
+    def all_there(self, later: Chosen, until: Chosen) -> bool:
+        """Whether the replicas are there that lanes left, once later ones are reversed.
+
+        Args:
+            later: the later ones.
+            until: those that left the replicas.
+        """
+        names, source = set[str](), self._state.source
+        for record in reversed([*_reversed(until)]):
+            names = _left(record, names, source)
+        trail = self._followed(later, also=names)
+        there = {name for name, one in trail.at.items() if is_ours(one.table, source)}
+        return not trail.missing and not trail.foreign and names <= there
+
+    def _followed(self, chosen: Chosen, also: Collection[str] = ()) -> _Trail:
         """The tables' way back, up to the first lane that cannot be reversed."""
-        names = {name for record in _reversed(chosen) for name in _names(record)}
+        names = {name for record in _reversed(chosen) for name in _names(record)}.union(also)
         trail = _Trail(self._state.source, {name: _Present(one, name) for name, one in self._tables(names)})
         for record in _reversed(chosen):
             trail.reverse(record)
@@ -111,13 +130,18 @@ class Obstacles:
 
     def _data_lacks(self, chosen: Chosen) -> str:
         """Why old data cannot be gone back to, or ""."""
-        for entry, place in ((entry, place) for entry, lanes in chosen for lane in lanes for place in sorted(lane.record.kept)):
-            found, shown = self._locator.locate(place, entry.token), f"{place}, which event {entry.to_evid} replaced or dropped,"
+        for entry, place, found in self._kept(chosen):
+            shown = f"{place}, which event {entry.to_evid} replaced or dropped,"
             if not self._target.storage.exists(found):
                 return f"{shown} is not kept any more"
             if not self._locator.is_whole(place, found):
                 return f"{shown} is in part moved or deleted: let retention end, then undo again"
         return ""
+
+    def _kept(self, chosen: Chosen) -> Iterator[tuple[Entry, str, str]]:
+        """The directories that lanes left, and their present paths."""
+        kept = ((entry, place) for entry, lanes in chosen for lane in lanes for place in sorted(lane.record.kept))
+        return ((entry, place, self._locator.locate(place, entry.token)) for entry, place in kept)
 
     def _require_names(self, chosen: Chosen) -> None:
         records, source = list(_reversed(chosen)), self._state.source
@@ -217,6 +241,17 @@ def _parameters(record: LaneRecord, table: str) -> Mapping[str, str]:
 def _reversed(chosen: Chosen) -> Iterator[LaneRecord]:
     """Lanes in the order in which they are reversed."""
     return (lane.record for _, lanes in chosen for lane in reversed(lanes))
+
+
+def _left(record: LaneRecord, names: Collection[str], source: str) -> set[str]:
+    """The names of replicas after a lane, of those before it and its own."""
+    left = {*names, *(name for name, image in record.tables.items() if is_ours(image, source))}
+    for step in record.steps:
+        if step.kind in (DropTable.kind, RenameTable.kind):
+            left.discard(step.table)
+        if step.kind in (CreateTable.kind, Adopt.kind, RenameTable.kind):
+            left.add(step.new_name or step.table)
+    return left
 
 
 def _names(record: LaneRecord) -> Iterator[str]:

@@ -80,8 +80,10 @@ def with_repairs(journal: Journal, chosen: Chosen, obstacles: Obstacles) -> With
         state = journal.state(last)
         before = {entry.token for entry, lanes in own if lanes and entry.token <= last.token}
         same = all(repairs.get(token) == "level" for token in before)
+        later, until = ([one for one in own if (one[0].token > last.token) == is_later] for is_later in (True, False))
         # what stands nowhere may have the damage back: an undo has reversed a later repair of it, or was killed after that
-        if state is None or names & state.held.keys() or obstacles.lost & names or not (same or obstacles.lacks(own)):
+        stays = state is not None and not names & (state.held.keys() | obstacles.lost) and (same or obstacles.lacks(own))
+        if state is None or not stays or not obstacles.all_there(later, until):
             tables += [RepairedTable(name, last.to_evid, stays=False) for name in sorted(names)]
             continue
         tables += [RepairedTable(name, state.position(name), stays=True) for name in sorted(names)]

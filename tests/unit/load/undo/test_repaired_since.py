@@ -16,6 +16,7 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.command import _repairs  # pyright: ignore[reportPrivateUsage]
 from hive_replication.load.journal.journal import Journal, Repairs
 from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.load.undo.repaired_since import RepairedTable
 from hive_replication.load.undo.undo import Undo, release, undo
@@ -223,6 +224,58 @@ def test_it_stays_also_where_the_undo_is_killed_and_run_again(windows: _Replica,
     assert windows.stands["t"] == 1400
     found = [(one.to_evid, one.status) for one in Journal(windows.target.storage, windows.location).entries()]
     assert found == [(1400, "done"), (1500, "part"), (1600, "undone"), (1650, "part"), (1700, "undone")]
+
+
+@pytest.mark.parametrize("table", ["t", None])
+def test_a_table_that_somebody_dropped_since_its_repair_does_not_stay(windows: _Replica, table: str | None) -> None:
+    """The undo said that it stays as the repair left it, and nothing brought it."""
+    _repair(windows, 1650, windows.changed("t", 1550, 1650))
+    windows.load(1600, 1700, windows.changed("t", 1650, 1660))
+    repaired = windows.metastore.kept.pop("t")
+    for evid in (1600, 1400):
+        with pytest.raises(Refused, match=r"the target table db\.t went away without a load: repair it instead"):
+            undo(windows.target, "db", table, evid)
+    windows.metastore.kept["t"] = repaired
+    undo(windows.target, "db", table, 1600)
+    windows.metastore.kept["t"] = windows.table("t", 0, ours=False)
+    with pytest.raises(Refused, match=r"db\.t exists and is not a replica of this source"):
+        undo(windows.target, "db", table, 1600)
+
+
+def test_a_table_that_a_repair_made_anew_and_somebody_dropped_does_not_stay_either(windows: _Replica) -> None:
+    _gone_and_repaired(windows)
+    del windows.metastore.kept["u"]
+    with pytest.raises(Refused, match=r"the target table db\.u went away without a load: repair it instead"):
+        undo(windows.target, "db", None, 1500)
+
+
+def test_a_repair_that_dropped_and_renamed_tables_is_no_reason_to_refuse(windows: _Replica) -> None:
+    """Those are not there, and a repair left them so."""
+    steps = (Step("DropTable", 1650, "u", origin="u"), Step("RenameTable", 1650, "t", new_name="w"))
+    lane = LaneRecord(("t", "u", "w"), steps, {"t": windows.table("t", 1550), "u": windows.table("u", 1460)})
+    _repair(windows, 1650, (lane, {"w": windows.table("w", 1650)}))
+    del windows.metastore.kept["t"], windows.metastore.kept["u"]
+    done = undo(windows.target, "db", None, 1600)
+    assert done.repaired == tuple(RepairedTable(name, 1650, stays=True) for name in "tuw")
+    assert windows.stands == {"w": 1650}
+
+
+@pytest.mark.parametrize("half", [True, False])
+def test_data_that_retention_is_at_is_no_reason_to_stay(windows: _Replica, *, half: bool) -> None:
+    """Whether the table stayed depended on the moment; what is gone for good is one."""
+    storage, place = windows.target.storage, f"{windows.location}/t"
+    lane, after = windows.changed("t", 1550, 1650)
+    _repair(windows, 1650, (replace(lane, left=(place,)), after), repairs="behind")
+    token = windows.journal.entries()[-1].token
+    if half:
+        layout = Layout(windows.location)
+        for directory in (layout.retired(token, place), place):
+            storage.write(f"{directory}/f", b"1")
+        storage.write(layout.half_retired(token, place), place.encode())
+        with pytest.raises(Refused, match="is in part moved or deleted: let retention end, then undo again"):
+            undo(windows.target, "db", "t", 1600)
+    else:
+        assert undo(windows.target, "db", "t", 1600).repaired == (RepairedTable("t", 1650, stays=True),)
 
 
 def test_a_repair_that_failed_is_no_state_to_stay_in(windows: _Replica) -> None:
