@@ -41,7 +41,7 @@ def end_replayed(
         target: the target side.
         database: target database.
         policy: whose transactions they are (:func:`hive_replication.load.operations.transactions.policy_of`).
-        check: raises if the lock is lost; called before each end.
+        check: raises if the lock is lost; called before each end, and each removal of data.
         note: called before with the tables that they write to, of which the ends never come any more.
         only: a table, which may be gone: those that write to others, too, stay open.
 
@@ -65,7 +65,7 @@ def end_replayed(
         if target.feeds(database):
             for name in names & tables.keys():
                 own = {write_id for ids in written.values() for table, write_id in ids if table == name}
-                _delete_written(target, database, tables[name], own)
+                _delete_written(target, database, tables[name], own, check)
             _commit_without_data(target, database, policy, written, check, stay)
         else:
             metastore.abort_replayed(policy, list(written), check, stay)
@@ -137,7 +137,7 @@ def _commit_without_data(
             target.metastore.replay_commit(policy, one, database, ())
 
 
-def _delete_written(target: Target, database: str, table: Table, write_ids: Collection[int]) -> None:
+def _delete_written(target: Target, database: str, table: Table, write_ids: Collection[int], check: Callable[[], None]) -> None:
     """Deletes what attempts at a commit have put into place: readers of the committed write ids would see a part of it."""
     partitions = target.metastore.partitions(database, table.tableName) if table.partitionKeys else ()
     boundary = boundary_of(target, database)
@@ -147,6 +147,7 @@ def _delete_written(target: Target, database: str, table: Table, write_ids: Coll
             found = AcidDirectory.parsed(paths.name(status.uri.rstrip("/"))) if status.is_dir else None
             if found and not found.visibility and found.last in write_ids and (found.kind == "base" or found.first == found.last):
                 boundary.require_within(status.uri, object_name(database, table.tableName))
+                check()  # who took the lock may have committed it since
                 target.storage.delete(status.uri, recursive=True)
 
     list(target.storage.threads.map(delete, [directory_of(one) for one in (table, *partitions)]))

@@ -11,8 +11,10 @@ from unittest.mock import Mock, call
 import pytest
 
 from hive_replication.acid.write_ids import WriteIds
+from hive_replication.errors import LockLost
 from hive_replication.load import session
 from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.operations import left_open
 from hive_replication.load.operations.left_open import end_given_up, end_left, end_replayed
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.plan.conflicts import Conflicts
@@ -61,6 +63,23 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
         assert left == ["base_0000001", "delta_0000001_0000001", "delta_0000003_0000003"]
     else:
         assert (committed, aborted, len(left)) == ([], [("p", [70], check, ())], 5)
+
+
+def test_data_stays_where_the_lock_is_lost_before_it_is_removed(tmp_path: Path) -> None:
+    """The load that took the lock commits it: the write id was committed, and its files were gone."""
+    home, place = f"file://{tmp_path}/db", tmp_path / "db/t/delta_0000002_0000002"
+    place.mkdir(parents=True)
+    table = Table(tableName="t", dbName="db", partitionKeys=[], sd=StorageDescriptor(location=f"{home}/t"))
+    metastore = Mock()
+    metastore.database.return_value = Database("db", locationUri=home, parameters={})
+    storage = Storage((Root(uri=f"file://{tmp_path}"),))
+    policy: Any = SimpleNamespace(external_root=None, functions_root=None, target=SimpleNamespace(paths=()))
+    side = Target(metastore, storage, policy, storage)
+    with pytest.raises(LockLost):
+        left_open._delete_written(side, "db", table, {2}, Mock(side_effect=LockLost("the lock on db was lost")))
+    assert place.exists()
+    left_open._delete_written(side, "db", table, {2}, check)
+    assert not place.exists()
 
 
 def test_of_one_table_those_are_ended_that_write_to_no_other() -> None:
