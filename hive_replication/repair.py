@@ -76,9 +76,7 @@ def repair(
         Outdated: windows were loaded after each dump.
     """
     name = target.policy.target_of(database)
-    if table is None:
-        release(target, name)
-    else:
+    if table is not None:
         source.require_included(database, table)
     once = partial(_repair, source, target, store, copier, database, table, partitions, progress)
     for _ in range(DUMPS - 1):
@@ -102,6 +100,8 @@ def _repair(
     name = target.policy.target_of(database)
     partitions = to_dump(source, target, database, table, partitions)
     dump = repl_dump(source, ReplDump(database, table), store, partitions=partitions, progress=progress)
+    if table is None:
+        release(target, name)  # not where nothing is repaired
     events = bring_up(source, target, store, copier, database, table, dump.last_evid, progress=progress)
     load = repl_load(
         target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
-from hive_replication.errors import Outdated
+from hive_replication.errors import BadRequest, Outdated
 from hive_replication.load import window
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.load_plan import LanePlan
@@ -229,6 +230,20 @@ def test_a_database_is_dumped_again_where_a_window_passed_its_dump(monkeypatch: 
 
     monkeypatch.setattr(MODULE, "release", lambda *_: False)
     assert _Replicas(monkeypatch, [1600, 1700], load).repair(None).dump.last_evid == 1700
+
+
+def test_an_undo_of_a_database_is_released_once_there_is_a_dump_to_repair_it_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dump was refused, and windows brought the database on from where it had been undone to."""
+    replicas, calls, dump = _Replicas(monkeypatch, [1600], lambda *_: calls.append("load") or DONE), list[str](), Mock()
+    monkeypatch.setattr(MODULE, "repl_dump", dump)
+    monkeypatch.setattr(MODULE, "release", lambda *_: calls.append("release"))
+    dump.side_effect = BadRequest("the account may not list it")
+    with pytest.raises(BadRequest):
+        replicas.repair(None)
+    assert calls == []
+    dump.side_effect = lambda *_, **__: calls.append("dump") or SimpleNamespace(directory="d", last_evid=1600)
+    replicas.repair(None)
+    assert calls == ["dump", "release", "load"]
 
 
 def test_dumps_that_are_not_passed_are_loaded() -> None:
