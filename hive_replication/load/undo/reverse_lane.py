@@ -124,6 +124,7 @@ class LaneReverser:
     ) -> None:
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
         self._record, self._token, self._locator, self._check = record, token, locator, check
+        self._passed = set[str]()  # directories of the users' tables and partitions that are not there any more
         self._statistics_changed = any(step.kind in (SetStatistics.kind, DeleteStatistics.kind) for step in record.steps)
 
     def run(self) -> None:
@@ -140,7 +141,8 @@ class LaneReverser:
         for name, parts in self._record.partitions.items():
             self._restore_partitions(name, parts)
         for place, names in self._record.files.items():
-            self._restore_files(place, frozenset(names))
+            if place not in self._passed:
+                self._restore_files(place, frozenset(names))
 
     def _reverse(self, step: Step) -> None:
         match step.kind:
@@ -198,10 +200,12 @@ class LaneReverser:
     def _restore_table(self, name: str, image: Table) -> None:
         current = self._metastore.table(self._database, name)
         if current is None and SOURCE not in (image.parameters or {}):
+            self._passed.add(directory_of(image))
             return  # a foreign table, moved away for a replica
         if current is None:
             raise ReplicationError(gone(self._database, name))
         if self._is_users(current, image):
+            self._passed |= {directory_of(image)} if self._is_another(current, image) else set[str]()
             return
         self._require_replica(current, image, object_name(self._database, name), "rename or drop it")
         image = self._as_it_was(image)
@@ -211,11 +215,10 @@ class LaneReverser:
 
     def _restore_partitions(self, table: str, parts: Mapping[str, Partition | None]) -> None:
         current = self._metastore.table(self._database, table)
-        if current is None:
-            return  # a foreign table
         image = self._record.tables.get(table)
-        if image is not None and self._is_users(current, image) and current.createTime != image.createTime:
-            return  # the users made it since
+        if current is None or (image is not None and self._is_another(current, image)):
+            self._passed.update(directory_of(part) for part in parts.values() if part)
+            return  # a foreign table
         for names in batches(sorted(parts), at_once(current.sd.cols)):
             found = by_name(current, self._metastore.partitions(self._database, table, names))
             wanted = {name: self._as_it_was(image) for name in names if (image := parts[name]) is not None}
@@ -227,12 +230,18 @@ class LaneReverser:
             if new := [image for name, image in wanted.items() if name not in found]:
                 self._metastore.add_partitions(self._database, table, new)
             there = [(found[name], image) for name, image in wanted.items() if name in found]
+            self._passed.update(directory_of(image) for one, image in there if self._is_another(one, image))
             if changed := [image for one, image in there if one != image and not self._is_users(one, image)]:
                 self._metastore.alter_partitions(self._database, table, changed)
 
     def _is_users(self, current: Thing, image: Thing) -> bool:
         """Whether what is there is the users', as before the lane: an undo has put it back, or they made another one since."""
         return not is_ours(image, self._source) and not is_ours(current, self._source)
+
+    def _is_another(self, current: Thing, image: Thing) -> bool:
+        """Whether the users made what is there since; one that the lane dropped has another time, too, when it is put back."""
+        dropped = any(step.kind == op.DropTable.kind and step.origin == image.tableName.lower() for step in self._record.steps)
+        return self._is_users(current, image) and current.createTime != image.createTime and not dropped
 
     def _require_replica(self, current: Thing, image: Thing, shown: str, what: str) -> None:
         if is_ours(image, self._source):  # else it was the users' before the lane, too

@@ -487,6 +487,45 @@ def test_what_the_users_made_in_the_place_of_a_replica_that_had_their_tables_nam
     assert (windows.metastore.kept["f"], windows.metastore.parts["f"]) == (theirs, {})
 
 
+@pytest.mark.parametrize("survived", [-1, 1, 2])
+def test_an_adopted_table_that_its_lane_dropped_has_its_partitions_again(
+    windows: _Replica, monkeypatch: pytest.MonkeyPatch, survived: int
+) -> None:
+    """The metastore gives it another time of creation."""
+    old, parts = windows.table("f", 0, ours=False, keys=("ds",)), {"ds=1": _partition(windows, "1", 0, ours=False)}
+    steps = Step("Adopt", 1650, "f"), Step("DropTable", 1660, "f", origin="f")
+    windows.load(1600, 1700, (LaneRecord(("f",), steps, {"f": old}, {"f": parts}), {"f": None}))
+    create, windows.metastore.parts["f"] = _Metastore.create_table, {}
+
+    def later(metastore: _Metastore, image: Table) -> None:
+        create(metastore, image)
+        metastore.kept[image.tableName].createTime = 1_700_000_000
+
+    monkeypatch.setattr(_Metastore, "create_table", later)
+    windows.metastore.dies = survived
+    with suppress(Killed):
+        undo(windows.target, "db", None, 1600)
+    windows.metastore.dies = -1
+    undo(windows.target, "db", None, 1600)
+    assert windows.metastore.parts["f"] == parts
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_files_of_a_table_that_the_users_made_in_the_place_of_one_that_was_adopted_stay(windows: _Replica, *, made: bool) -> None:
+    """They were retired, and deleted later, as what the load had added to the table that it adopted."""
+    storage, old = windows.target.storage, windows.table("f", 0, ours=False)
+    steps = Step("Adopt", 1650, "f"), Step("AppendData", 1660, "f")
+    record = LaneRecord(("f",), steps, {"f": old}, files={old.sd.location: ("a",)})
+    windows.load(1600, 1700, (record, {"f": windows.table("f", 1660)}))
+    for name in "ab":
+        storage.write(f"{old.sd.location}/{name}", b"1")
+    if made:
+        windows.metastore.kept["f"] = copy_of(old)
+        windows.metastore.kept["f"].createTime = 1_700_000_000
+    undo(windows.target, "db", None, 1600)
+    assert sorted(storage.named_files(old.sd.location)) == (["a", "b"] if made else ["a"])
+
+
 def test_a_partition_that_the_users_made_in_the_place_of_one_that_a_load_took_stays(windows: _Replica) -> None:
     """It pointed at the directory of the one that they had before the load."""
     table = windows.table("t", 1550, keys=("ds",))
