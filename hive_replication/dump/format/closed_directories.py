@@ -29,15 +29,22 @@ def passed_over_if_closed(what: str, directory: str) -> Generator[None]:
         _LOG.warning("%s %s is passed over: %s", what, directory, error)
 
 
+@contextmanager
+def passed_over(what: str, directory: str) -> Generator[None]:
+    """The same where it cannot be read for whatever reason, but that its storage does not answer."""
+    try:
+        yield
+    except Unreachable:
+        raise
+    except ReplicationError as error:
+        _LOG.warning("%s %s is passed over: %s", what, directory, error)
+
+
 def chosen(directories: Iterable[str], wanted: Callable[[str], bool]) -> list[str]:
     """Those of some dump directories that are wanted, without any that cannot be read."""
     found: list[str] = []
     for directory in directories:
-        try:
+        with passed_over("the dump", directory):
             if wanted(directory):
                 found.append(directory)
-        except Unreachable:
-            raise
-        except ReplicationError as error:
-            _LOG.warning("the dump %s is passed over: %s", directory, error)
     return found

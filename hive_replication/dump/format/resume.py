@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from hive_replication.dump.format.checkpoints import Checkpoint, Note, NotePlace, Written, progress
 from hive_replication.dump.format.claims import ATTEMPT, Owner, entries_of, is_writer_gone, note_attempt, numbers, read_note
-from hive_replication.dump.format.closed_directories import passed_over_if_closed
+from hive_replication.dump.format.closed_directories import passed_over
 from hive_replication.dump.format.tree_reader import REMOVED, Tree
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.logs import about
@@ -174,7 +174,7 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str, key: Sign
     """
     there = sorted((entry.uri for entry in entries_of(storage, parent) if entry.is_dir), reverse=True)
     for directory in there[:_LOOKED_AT]:
-        with passed_over_if_closed("the dump", directory):
+        with passed_over("the dump", directory):
             claim = _taken_over(storage, directory, request, ack, key)
             if claim is not None:
                 return claim
