@@ -141,6 +141,26 @@ def test_a_directory_that_is_somebody_elses_stops_no_dump(dumps: Dumps, caplog: 
     assert caplog.messages[0].startswith(f"the dump {dumps.uri}/3 is passed over: ")
 
 
+def test_a_claim_that_cannot_be_read_stops_no_dump(
+    dumps: Dumps, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block of it was lost, say: no dump of its database was made any more."""
+    for name in ("1", "2"):
+        dumps.released(name)
+    read = dumps.storage.read
+
+    def lost(uri: str, **most: int) -> bytes:
+        if uri.startswith(f"{dumps.uri}/2/"):
+            raise ReplicationError("no DataNode has it")
+        return read(uri, **most)
+
+    monkeypatch.setattr(dumps.storage, "read", lost)
+    found = dumps.found()
+    assert found is not None
+    assert found.directory == f"{dumps.uri}/1"
+    assert caplog.messages[0] == f"the dump {dumps.uri}/2 is passed over: no DataNode has it"
+
+
 def test_a_claim_ends_with_the_next_one(dumps: Dumps) -> None:
     dumps.released()
     found = dumps.found()
