@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import TableRecord
@@ -81,7 +81,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     if not header.recovery:  # which holds only the lane of a foreign table
         _refuse_foreign_tables(session, records)
     alters = _alters(session) if session.exists else ()  # one that is made now has the dump's properties
-    resumed = session.state.checkpoint == session.reader.directory
+    stood, resumed = _table_id(session), bool(session.state.checkpoint)
     _begin(session, whole_database=whole_database)
     end_transactions(session)
     known = KnownObjects(session.target.metastore, session.database, session.state)
@@ -93,7 +93,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     _carry_out(session, SegmentPlan(tuple(keys := foreign_key_lanes(session, records)), alters), known)
     first = _wanted(session, records) if session.state.applied is None else set[str]()  # whose foreign keys are all of the dump
     kept.give_back(first.union(lane.names[0] for lane in keys))
-    state = _with_lost(session, kept.made_anew, resumed=resumed)
+    state = _with_lost(session, stood, resumed=resumed)
     _finish(session, state, records, repair=repair, whole_database=whole_database)
 
 
@@ -300,15 +300,20 @@ def _finish(session: Session, state: ReplicaState, records: list[TableRecord], *
         without_lost(replica.journal, session.state)
 
 
-def _with_lost(session: Session, anew: Collection[str], *, resumed: bool) -> ReplicaState:
+def _table_id(session: Session) -> int | None:
+    """State id of the table that a load is of; None where it is not there, or the load is of a database."""
+    table = session.table and session.target.metastore.table(session.database, session.table)
+    return object_id(table) if table else None
+
+
+def _with_lost(session: Session, stood: int | None, *, resumed: bool) -> ReplicaState:
     """The state after the load of a table that failed: what is between two states is nowhere that events could go on from.
 
-    It was being made anew, maybe by the load that this one resumes; or it has the dump's data, and lacks what comes after them.
+    It was being made anew, or was dropped for that; or it has the dump's data, and lacks what comes after them. What a load that
+    was killed has left of it before this one, nobody knows.
     """
-    names = {name for lane in session.held for name in lane.tables}
-    if session.state.applied is None or session.table is None or session.dry or not names:
+    if session.state.applied is None or session.table is None or session.dry or not session.held:
         return session.state
-    stand = {table.tableName: object_id(table) for table in session.target.metastore.tables(session.database, sorted(names))}
-    between = {0, session.reader.header.to_evid, *([None] if resumed else ())}
-    lost = {name for name in names if stand.get(name, 0 if name in anew else None) in between}
-    return with_held(session.state, (lane for lane in session.held if lost.intersection(lane.tables)), lost=True)
+    stands, evid = _table_id(session), session.reader.header.to_evid
+    lost = resumed or stands == 0 or (stands != stood and stands in (None, evid))
+    return with_held(session.state, session.held, lost=True) if lost else session.state

@@ -42,11 +42,6 @@ class KeptWithRebuilt:
                 self._read(name)
             yield lane
 
-    @property
-    def made_anew(self) -> Collection[str]:
-        """Tables of which that has begun."""
-        return self._keys.keys()
-
     def _read(self, table: str) -> None:
         metastore, database = self.session.target.metastore, self.session.database
         if self.session.dry:

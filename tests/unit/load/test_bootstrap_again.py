@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from hive_replication.load import bootstrap
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
 from hive_replication.load.plan.load_plan import SegmentPlan
@@ -65,19 +66,35 @@ def test_a_load_over_a_replica_leaves_a_mark_until_it_is_done(
 
 
 @pytest.mark.parametrize(
-    ("evid", "marked", "lost"),
-    [(0, False, ["e"]), (30, True, []), (60, False, ["e"]), (None, False, []), (None, True, ["e"])],
-    ids=["being made anew", "as it was", "without what follows its data", "new", "dropped by the load that was killed"],
+    ("stood", "stands", "mark", "lost"),
+    [
+        (30, 0, "", True),
+        (30, None, "", True),
+        (30, 60, "", True),
+        (30, 30, "", False),
+        (60, 60, "", False),
+        (None, None, "", False),
+        (30, 30, "hdfs://dst/dumps/db/killed", True),
+    ],
+    ids=[
+        "made anew",
+        "dropped for that",
+        "without what follows its data",
+        "as it was",
+        "at the dump's event",
+        "new",
+        "after a kill",
+    ],
 )
 def test_a_table_whose_load_fails_between_two_states_is_lost(
-    monkeypatch: pytest.MonkeyPatch, evid: int | None, lost: list[str], *, marked: bool
+    monkeypatch: pytest.MonkeyPatch, stood: int | None, stands: int | None, mark: str, *, lost: bool
 ) -> None:
     """Windows went on with it as if it was whole: at state id 0 all events apply, and at that of the dump none of its keys."""
     monkeypatch.setattr(Loading, "dry", False)
-    tables = [] if evid is None else [replica("e", evid)]
-    load = loading(ReplicaState(SOURCE, 50), header(60, "e"), tables, [record("e")])
+    ids = iter((stood, stands))
+    monkeypatch.setattr(bootstrap, "_table_id", lambda _: next(ids))
+    state = ReplicaState(SOURCE, 50, checkpoint=mark)
+    load = loading(state, header(60, "e"), [replica("e", 30)], [record("e")])
     load.held.append(Held(("e",), 50, 60, "no space"))
-    if marked:
-        load.replica.write_state(replace(load.state, checkpoint=load.reader.directory))
     load_objects(load, repair=True)
-    assert (load.state.lost, load.state.checkpoint) == (lost, "")
+    assert (load.state.lost, load.state.checkpoint) == (["e"] if lost else [], "")

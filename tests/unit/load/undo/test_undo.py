@@ -87,8 +87,9 @@ class _Metastore:
 
     def alter_table(self, _: str, name: str, image: Table) -> None:
         self._change(f"alter {name}")
-        del self.kept[name]
+        created = self.kept.pop(name).createTime  # which a metastore keeps
         self.kept[image.tableName] = copy_of(image)
+        self.kept[image.tableName].createTime = created
 
     def create_table(self, image: Table) -> None:
         self._change(f"create {image.tableName}")
@@ -487,21 +488,27 @@ def test_what_the_users_made_in_the_place_of_a_replica_that_had_their_tables_nam
     assert (windows.metastore.kept["f"], windows.metastore.parts["f"]) == (theirs, {})
 
 
-@pytest.mark.parametrize("survived", [-1, 1, 2])
-def test_an_adopted_table_that_its_lane_dropped_has_its_partitions_again(
-    windows: _Replica, monkeypatch: pytest.MonkeyPatch, survived: int
+@pytest.mark.parametrize("survived", [-1, 1, 2, 3])
+@pytest.mark.parametrize("later", [False, True], ids=["by its lane", "by a later load"])
+def test_an_adopted_table_that_was_dropped_has_its_partitions_again(
+    windows: _Replica, monkeypatch: pytest.MonkeyPatch, survived: int, *, later: bool
 ) -> None:
     """The metastore gives it another time of creation."""
     old, parts = windows.table("f", 0, ours=False, keys=("ds",)), {"ds=1": _partition(windows, "1", 0, ours=False)}
     steps = Step("Adopt", 1650, "f"), Step("DropTable", 1660, "f", origin="f")
-    windows.load(1600, 1700, (LaneRecord(("f",), steps, {"f": old}, {"f": parts}), {"f": None}))
+    if later:
+        ours, taken = windows.table("f", 1650, keys=("ds",)), {"f": {"ds=1": _partition(windows, "1", 1650)}}
+        windows.load(1600, 1700, (LaneRecord(("f",), steps[:1], {"f": old}, {"f": parts}), {"f": ours}))
+        windows.load(1700, 1800, (LaneRecord(("f",), steps[1:], {"f": ours}, taken), {"f": None}))
+    else:
+        windows.load(1600, 1700, (LaneRecord(("f",), steps, {"f": old}, {"f": parts}), {"f": None}))
     create, windows.metastore.parts["f"] = _Metastore.create_table, {}
 
-    def later(metastore: _Metastore, image: Table) -> None:
+    def made(metastore: _Metastore, image: Table) -> None:
         create(metastore, image)
         metastore.kept[image.tableName].createTime = 1_700_000_000
 
-    monkeypatch.setattr(_Metastore, "create_table", later)
+    monkeypatch.setattr(_Metastore, "create_table", made)
     windows.metastore.dies = survived
     with suppress(Killed):
         undo(windows.target, "db", None, 1600)
