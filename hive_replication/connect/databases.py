@@ -107,7 +107,7 @@ def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dic
         number, known = _known(storage, policy, root, patience, there)
         taken = there.taken_in(policy, known)
         # Another policy may have this name too, and other patterns: without theirs the list would be new to each in turns.
-        kept = {**(known if number else {}), **taken}
+        kept = {**known, **taken}
         if number and kept == known:
             return taken
         try:
@@ -146,7 +146,11 @@ def matched_before(policy: Policy, patience: float) -> tuple[Policy, PatternMatc
         return policy, PatternMatches()
     root = dump_root(policy)
     _, found = _known(Storage((root,)), policy, root, patience)
-    known = {pattern: names for pattern, names in found.items() if pattern in policy.databases}
+    known: dict[str, list[str]] = {}
+    for pattern, names in found.items():
+        for name in names:  # a pattern may have been edited since; those of another policy of this name match none of this one
+            if (own := pattern if pattern in policy.databases else policy.pattern_of(name)) is not None:
+                known.setdefault(own, []).append(name)
     return with_databases(policy, (name for names in known.values() for name in names)), PatternMatches(known)
 
 

@@ -336,6 +336,15 @@ def test_policies_of_one_name_and_one_pair_keep_the_databases_of_their_own_patte
     assert [list(matched_before(each, 5.0)[0].databases) for each in (one, two)] == [["a1"], ["b1"]]
 
 
+def test_databases_of_a_pattern_that_was_edited_are_known_while_the_source_is_down(tmp_path: Path) -> None:
+    """Failover knew nothing of their replicas, just when it was needed."""
+    one = kept(tmp_path).model_copy(update={"databases": {"a*": "*", "fin_*": "*"}})
+    assert found(one, "a1", "fin_1") == ["a1", "fin_1"]
+    edited = one.model_copy(update={"databases": {"a*": "*", "fin*": "*"}})
+    policy, patterns = matched_before(edited, 5.0)
+    assert (sorted(policy.databases), patterns.databases) == (["a1", "fin_1"], {"a*": ["a1"], "fin*": ["fin_1"]})
+
+
 def test_a_pattern_without_databases_is_new_when_its_first_one_comes(tmp_path: Path) -> None:
     made = kept(tmp_path).model_copy(update={"new_databases": False})
     assert found(made, "x") == []
