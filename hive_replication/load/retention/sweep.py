@@ -109,7 +109,8 @@ class _Sweeper:
         parts = [entry for entry in expired if entry.status in ("part", "open") and points and entry.token > points[-1].token]
         tokens = {entry.token for entry in expired if entry not in parts}
         live = live_locations(self._target.metastore, self._database)
-        yield list(self._old_data(left, live))
+        recent = {entry for entry in set(left.values()) if not self._is_over(entry)}
+        yield list(self._old_data(left, recent, live))
         needed = Locations(one for one, entry in left.items() if entry.token not in tokens)
         waiting = {entry.token for entry in parts}
         rest = [*self._unused("retired", self._expired_retired(waiting), live, needed)]
@@ -118,6 +119,7 @@ class _Sweeper:
         kept = [
             *points[-1:],
             *parts,
+            *recent,  # whose old data is not looked at yet
             *(entry for place, entry in left.items() if any(paths.is_under(one, place) for one in stuck)),
         ]
         over = [one for entry in expired if entry not in kept for one in (*entry.rest, entry.directory)]
@@ -199,10 +201,9 @@ class _Sweeper:
 
         return Removal(moved, lambda _: self._storage.exists(entry.directory), carry_out)
 
-    def _old_data(self, left: dict[str, Entry], live: Locations) -> Iterator[Removal]:
-        over = {entry for entry in set(left.values()) if self._is_over(entry)}
+    def _old_data(self, left: dict[str, Entry], recent: Collection[Entry], live: Locations) -> Iterator[Removal]:
         for place, entry in self._progress.over(list(left.items()), "old directories"):
-            if entry in over and self._layout.holds(place) and self._storage.exists(place):
+            if entry not in recent and self._layout.holds(place) and self._storage.exists(place):
                 for part in live.unused_parts(self._storage, place):
                     retired, mark = self._layout.retired(entry.token, part), self._layout.half_retired(entry.token, part)
                     yield self._removals.move("old data", part, retired, mark)

@@ -973,6 +973,52 @@ def test_nor_where_the_sweep_is_killed_before_newer_journals_are_deleted(target:
     assert found == [(10, "former"), (20, "done"), (30, "done")]
 
 
+@pytest.mark.parametrize("recent", ["marked by a sweep", "undone"])
+@pytest.mark.parametrize("side", ["target", "on_objects"])
+def test_a_journal_stays_as_long_as_its_old_data_is_not_looked_at(
+    side: str, recent: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its load is old, and the files of its journal are new: it was deleted, and nobody knew of the data any more."""
+    target: Target = request.getfixturevalue(side)
+    base, is_undone = location(target), recent == "undone"
+    journal, place = Journal(target.storage, base), f"{base}/orders_old"
+    target.storage.write(f"{place}/f", b"123")
+    for to_evid in (10, 20, 30):
+        writer, places = journal.begin(to_evid - 10, to_evid), (place,) * (to_evid == (30 if is_undone else 10))
+        writer.lane(LaneRecord(("orders",), (), left=() if is_undone else places, placed=places if is_undone else ()))
+        writer.state(ReplicaState("uuid/sales", to_evid))
+        writer.done(to_evid)
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    with monkeypatch.context() as patch:
+        if is_undone:
+            (lane,) = journal.lanes(journal.entries()[-1])
+            journal.mark_undone(lane)
+            marked = journal.mark(journal.entries()[-1], "undone")
+            if side == "target":  # local files have the clock's time
+                os.utime(marked.directory.removeprefix("file://"), (time.time(),) * 2)
+        else:
+            patch.setattr(Storage, "rename", _refused(Storage.rename, place))
+            assert [one.path for one in sweep(target, "sales") if one.problem] == [place]
+        after(monkeypatch, 60 / DAY)
+        assert place not in {one.path for one in sweep(target, "sales") if not one.problem}
+    assert target.storage.exists(f"{place}/f")
+    for _ in range(2):
+        past(monkeypatch, target)
+        sweep(target, "sales")
+    assert not target.storage.exists(place)
+    assert not target.storage.files(Layout(base).retired_root)
+    assert [(entry.to_evid, entry.status) for entry in journal.entries()] == [(20 if is_undone else 30, "done")]
+
+
+def _refused(real: Callable[..., Any], below: str) -> Callable[..., Any]:
+    def rename(storage: Storage, source: str, *rest: Any, **options: Any) -> Any:
+        if source.startswith(below):
+            raise Denied(f"{source}: permission denied")
+        return real(storage, source, *rest, **options)
+
+    return rename
+
+
 def past(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
     """The time in which running queries may read old data is over, the one in which it is kept is not."""
     after(monkeypatch, (target.policy.grace_seconds + 60) / DAY)
