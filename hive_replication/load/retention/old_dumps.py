@@ -34,7 +34,7 @@ class OldDump:
         directory: of it.
         header: its header.
         noted: name of the policy that its writers noted, where its header tells none; "" where they did not.
-        joined_to: directories of the dumps that name it as that of a table which they take into the policy, or may.
+        joined_to: directories of the dumps that name it as that of a table which they take into the policy.
     """
 
     directory: str
@@ -86,6 +86,7 @@ class OldDumps:
     expiry: float
     gone_from: str = ""
     _unknown: list[str] = field(default_factory=list[str])
+    _read: set[str] = field(default_factory=set[str])
 
     def removals(self, state: ReplicaState, planned: Callable[[], frozenset[str] | None]) -> Iterator[Removal]:
         """Removals of those that nobody needs, and of what interrupted dumps left.
@@ -105,8 +106,8 @@ class OldDumps:
             )
         in_use = InUse(Locations(()), state, planned() if found else frozenset())
         for one in found:
-            if one.is_due(in_use, self.gone_from):
-                yield self._removal(one.directory, lambda in_use, one=one: one.is_due(in_use, self.gone_from))
+            if self._is_due(one, in_use):
+                yield self._removal(one.directory, lambda in_use, one=one: self._is_due(one, in_use))
         for name in self.names:
             for directory in self.store.unfinished(name, self.expiry):
                 if self._noted(directory) in ("", self.policy.name):  # "" has only what retention began to delete
@@ -114,6 +115,20 @@ class OldDumps:
 
     def _removal(self, directory: str, is_due: Callable[[InUse], bool]) -> Removal:
         return Removal(Swept("dump", directory, "", 0), is_due, lambda: self.store.remove(directory))
+
+    def _is_due(self, one: OldDump, in_use: InUse) -> bool:
+        """What a window waits with may name any of its database where it could not be read, or was made since."""
+        beside = one.directory.rpartition("/")[0]  # plans name anything, also what is no URI
+        unread = (each for each in in_use.planned or () if each.rpartition("/")[0] == beside and each not in self._read)
+        return one.is_due(in_use, self.gone_from) and not any(map(self._is_there, unread))
+
+    def _is_there(self, directory: str) -> bool:
+        try:
+            return self.store.storage.exists(directory)
+        except Unreachable:
+            raise
+        except ReplicationError:
+            return True
 
     def _is_left(self, directory: str) -> bool:
         """Another account may have closed it since it was listed, or somebody have gone on with it."""
@@ -123,14 +138,14 @@ class OldDumps:
         """The policy's old dumps."""
         found = {one: self._header(one) for name in self.names for one in self.store.dumps(name)}
         headers = {one: header for one, header in found.items() if header}
-        unread = [one for one in found if one not in headers]  # each may name any
+        self._read.update(headers)
         joined = _joined(headers)
         for directory, header in headers.items():
             if header.created < self.expiry:
                 noted = header.policy or self._noted(directory) or ""
                 if not noted:
                     self._unknown.append(directory)
-                one = OldDump(directory, header, noted, (*joined.get(directory, ()), *unread))
+                one = OldDump(directory, header, noted, tuple(joined.get(directory, ())))
                 if one.is_of(self.policy):
                     yield one
 

@@ -704,6 +704,39 @@ def test_the_dump_of_a_table_is_kept_with_that_of_the_planned_window_that_takes_
     assert sorted(one.path for one in sweep(target, "sales", store)) == sorted([table, window])
 
 
+@pytest.mark.parametrize("window_is", ["closed", "made after the listing", "gone"])
+def test_the_dump_of_a_table_is_kept_where_that_of_a_planned_window_could_not_be_read(
+    target: Target, monkeypatch: pytest.MonkeyPatch, window_is: str
+) -> None:
+    """It was deleted, and the window could not be loaded once it was approved. One whose dump is gone keeps no other."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    scope = Scope("sales", "orders")
+    table = store.create(scope).finish(replace(dump_header(begin=9), scope=scope)).directory
+    windows = ["elsewhere", f"{root}/sales/gone"]
+
+    def make() -> None:
+        windows.append(store.create(Scope("sales")).finish(dump_header(begin=9, joined={"orders": table})).directory)
+
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    with ExitStack() as meanwhile:
+        if window_is == "closed":
+            make()
+            meanwhile.enter_context(closed_directory(windows[-1]))
+        elif window_is == "made after the listing":
+            entered = Lock.__enter__
+
+            def enter(lock: Lock) -> Lock:
+                make()
+                return entered(lock)
+
+            monkeypatch.setattr(Lock, "__enter__", enter)
+        swept = [one.path for one in sweep(target, "sales", store, planned=lambda: windows)]
+    assert swept == ([table] if window_is == "gone" else [])
+
+
 @pytest.mark.parametrize("begun_again", [False, True], ids=["gone", "begun again meanwhile"])
 def test_dumps_of_a_dropped_database_are_kept_for_the_retention_time(
     target: Target, monkeypatch: pytest.MonkeyPatch, begun_again: bool
