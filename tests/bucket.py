@@ -87,16 +87,17 @@ class _Bucket(AbstractFileSystem):
             raise FileNotFoundError(path)
 
 
-def bucket_storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
-    """A storage whose only root is a new bucket."""
-    return storage_with_bucket(monkeypatch)
+def bucket_storage(monkeypatch: pytest.MonkeyPatch, url: str = "memory://bucket") -> Storage:
+    """A storage whose only root is a new bucket, which may pass for another store."""
+    return storage_with_bucket(monkeypatch, url=url)
 
 
-def storage_with_bucket(monkeypatch: pytest.MonkeyPatch, *others: str) -> Storage:
+def storage_with_bucket(monkeypatch: pytest.MonkeyPatch, *others: str, url: str = "memory://bucket") -> Storage:
     """A storage whose roots are a new bucket and others, of stores that are there."""
     backend = FsspecBackend("memory", "bucket", {})
-    backend._files = _Bucket()  # type: ignore[assignment]
+    backend._files, backend._url = _Bucket(), url  # type: ignore[assignment]
+    bucket = url.partition(":")[0]
     monkeypatch.setattr(
-        storage_module, "connect_backend", lambda scheme, *rest: backend if scheme == "memory" else connect_backend(scheme, *rest)
+        storage_module, "connect_backend", lambda scheme, *rest: backend if scheme == bucket else connect_backend(scheme, *rest)
     )
-    return Storage((Root(uri="memory://bucket/"), *(Root(uri=other) for other in others)))
+    return Storage((Root(uri=f"{url}/"), *(Root(uri=other) for other in others)))

@@ -20,7 +20,7 @@ from hive_replication.dump.format.tree_reader import REMOVED
 from hive_replication.errors import ReplicationError
 from hive_replication.process import is_gone, machine
 from hive_replication.storage import FileStatus, Storage
-from hive_replication.storage.paths import is_usable
+from hive_replication.storage.paths import is_usable, split
 
 _LOG = logging.getLogger(__name__)
 
@@ -72,12 +72,14 @@ def remove(storage: Storage, directory: str, ack: str) -> None:
     """Removes a dump, complete or not: its ack file first, and last what says that it is being removed.
 
     Stores delete file by file: what a kill leaves is no dump to load or to go on with, and one that retention goes on to remove.
+    HDFS deletes a directory at once, by one call; a dump has one for each event.
     """
     there = _by_name(storage, directory)
     if there:
         _mark_removed(storage, directory, complete=ack in there)
     storage.delete(f"{directory}/{ack}")
-    rest = [entry.uri for name, entry in there.items() if name not in (REMOVED, ack) and is_usable(entry.uri)]
+    by_file = {} if split(directory)[0] == "hdfs" else there
+    rest = [entry.uri for name, entry in by_file.items() if name not in (REMOVED, ack) and is_usable(entry.uri)]
     deque(storage.threads.unordered(partial(storage.delete, recursive=True), rest), maxlen=0)
     storage.delete(directory, recursive=True)
 

@@ -20,6 +20,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Database, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
+from tests.bucket import bucket_storage
 
 FILES = (FileRef("hdfs://s/w/f#1%", "00ff", "hdfs://s/cm"), FileRef("hdfs://s/w/g"))
 
@@ -186,3 +187,23 @@ def test_an_interrupted_dump_of_a_database_with_the_name_of_a_mark_is_resumed(st
     writer.keep(Checkpoint(5, "hash of 5", {"t": (3, 4)}))
     writer.suspend()
     assert store.create(Scope("_removed"), "a request").done is not None
+
+
+@pytest.mark.parametrize(("scheme", "calls"), [("hdfs", 2), ("memory", 13)])
+def test_a_dump_on_hdfs_is_removed_by_one_call(monkeypatch: pytest.MonkeyPatch, scheme: str, calls: int) -> None:
+    """There was one for each event, with the lock held. Other stores delete file by file, and the mark goes last."""
+    storage = bucket_storage(monkeypatch, f"{scheme}://bucket")
+    store, deleted, real = TreeStore(storage, f"{scheme}://bucket/dumps"), list[str](), Storage.delete
+    writer = store.create(Scope("db"))
+    for number in range(10):
+        writer.put_event(EventRecord(Notification(number, 8, "INSERT", "db", "t", "{}"), ()))
+    directory = writer.finish(DumpHeader("incremental", Scope("db"), "uuid", Database(name="db"), 0, 9, 0, "", 0.0)).directory
+
+    def delete(storage: Storage, uri: str, *, recursive: bool = False) -> bool:
+        deleted.append(uri)
+        return real(storage, uri, recursive=recursive)
+
+    monkeypatch.setattr(Storage, "delete", delete)
+    store.remove(directory)
+    assert (len(deleted), deleted[0], deleted[-1]) == (calls, f"{directory}/_finished_dump", directory)
+    assert storage.files(f"{store.root}/db", hidden=True) == []
