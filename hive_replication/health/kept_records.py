@@ -42,13 +42,12 @@ class KeptRecords:
         return cls(connection)
 
     def last_load(self, target_database: str) -> Record | None:
-        """The record of the last load of a target database; None if none is kept or can be read."""
+        """The record of the last load of a target database; None if none is kept, or this account may not read a newer day."""
         try:
-            found = [] if self.problem else self._of(target_database).newest(_RECENT)
+            return None if self.problem else self._of(target_database).last_of(_LOADS, _RECENT)
         except (ReplicationError, OSError) as error:
             _LOG.warning("the last load is not known: %s", error, extra=about(target_database))
             return None
-        return next((record for record in found if record.action in _LOADS), None)
 
     def lost(self, lags: Iterable[Lag]) -> frozenset[str]:
         """The source databases that had a replica by their records, and have none now."""

@@ -74,7 +74,7 @@ class DatabaseStatus:
         undone: the event to which it was undone, or None.
         excluded: tables of the source that the policy leaves out.
         unfollowed: tables on the target that were replicated once, and that the policy leaves out now: they go stale.
-        last_load: the record of its last load; None if none is kept.
+        last_load: the record of its last load; None if none is kept, or it is not known.
         role: its direction, and whether it can be opened by a failover; None where the target does not answer.
     """
 

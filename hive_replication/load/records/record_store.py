@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
@@ -149,6 +149,19 @@ class RecordStore:
     def newest(self, most: int | None = None, since: float = 0.0) -> list[Record]:
         """The newest records, the newest first, as :meth:`names`; those that cannot be read are left out."""
         return self._records(self.names(most, since))
+
+    def last_of(self, actions: Collection[str], most: int) -> Record | None:
+        """The last record of some actions, among so many of the newest; None where there is none.
+
+        Raises:
+            Denied: this account may not read a day that may have a newer one.
+        """
+        for directory in self._directories(0.0):
+            names = self._kept(directory)[:most]
+            most -= len(names)
+            if (found := next((one for one in self._records(names) if one.action in actions), None)) or not most:
+                return found
+        return None
 
     def has_own(self) -> bool:
         """Whether the policy kept the newest record, between these metastores; earlier versions did not say whose records are."""

@@ -121,6 +121,25 @@ def test_a_day_that_this_account_may_not_read_is_an_entry_of_the_history(
     assert closed.name in found[1].text
 
 
+@pytest.mark.parametrize(("closed", "last"), [(0, None), (1, None), (2, "20-30")])
+def test_the_last_load_is_not_known_where_a_newer_day_may_not_be_read(
+    closed: int, last: str | None, replicas: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    """An older one was shown for it, which had gone well."""
+    policy = POLICY.model_copy(update={"dump_root": f"file://{tmp_path}", "databases": {"s1": "dr"}})
+    connection = connected(policy, Metastores(replicas, source=True))
+    replicas["dr"] = LEVEL
+    now = time.time()
+    for ago, (action, window) in enumerate([("pause", ""), ("window", "20-30"), ("window", "10-20")]):
+        token = f"{int((now - ago * 86_400) * 1000):013d}{'0' * 8}"
+        record = Record(token, action, "dr", "ann@gate", now - ago * 86_400, window=window)  # type: ignore[arg-type]
+        RecordStore.of(policy, connection.store, "dr").keep(record)
+    days = sorted((tmp_path / ".reports/.by-day").glob("dr-*/*"), reverse=True)
+    with closed_directory(days[closed].as_uri()):
+        found = kept_records.KeptRecords(connection).last_load("dr")
+    assert (found and found.window) == last
+
+
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Policy]:
     """A policy with a pattern, the NameNode of whose dump root takes connections and never answers."""
