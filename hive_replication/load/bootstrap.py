@@ -39,7 +39,7 @@ from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery
+from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery, without_mark
 from hive_replication.load.surplus_tables import left_out_lanes, surplus_lanes, surplus_names, unshown_lanes, with_followed
 from hive_replication.load.window import database_image
 from hive_replication.metastore.partitions import by_name
@@ -289,8 +289,7 @@ def _finish(session: Session, state: ReplicaState, records: list[TableRecord], *
         # What a dump leaves out and the target does not have is no more to wait for than what it brings.
         for name in sorted(set(map(session.mapping.table, (*header.skipped, *(record.name for record in records)))) - held):
             state = state.at_position(name, max(header.to_evid, state.position(name)))
-        if state.checkpoint == session.reader.directory:
-            state = replace(state, checkpoint="")
+        state = without_mark(state, session.reader.directory)
     before, replica = session.state.applied, session.replica
     restored = whole_database and not session.dry and forgotten(session.target.storage, replica.location, before) is not None
     if restored:

@@ -16,7 +16,7 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.copy_rate import remember
 from hive_replication.load.dump_prefix import prefix_of, require_not_passed
-from hive_replication.load.interrupted_objects import as_repair, given_up, interrupted, without_mark
+from hive_replication.load.interrupted_objects import as_repair, given_up, interrupted
 from hive_replication.load.journal.journal_writer import Repairs
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.load_boundary import LoadBoundary, load_boundary
@@ -35,7 +35,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Held, LoadReport, Skipped
 from hive_replication.load.report_log import log_report
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import end_other_recovery, require_not_passed_by
+from hive_replication.load.source_history import end_other_recovery, require_not_passed_by, without_mark
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
 from hive_replication.logs import about
@@ -147,15 +147,15 @@ class _Load:
         first = replace(self, statement=ReplLoad(dump.directory, self.database), reader=dump, table=dump.header.scope.table)
         try:
             self.held = first.recorded(lock, repair=as_repair(replica, dump), only=None, source=source).held
+        except LockLost:
+            raise
         except (BadRequest, Refused) as error:
-            if isinstance(error, LockLost):
-                raise
             if first.session is not None:
                 first.session.require_ours()  # what is the matter with the database is not the matter with its table
             given_up(TargetDatabase(self.target, self.database, lock.check, dry=False), dump, error)
         self.changed = first.changing
         replica = TargetDatabase(self.target, self.database, lock.check, dry=False)
-        replica.write_state(without_mark(replica.state, dump))
+        replica.write_state(without_mark(replica.state, dump.directory))
 
     def recorded(self, lock: MetastoreLock, *, repair: bool, only: str | None, source: Metastore | None) -> LoadReport:
         """Carries it out, and keeps a record of what came of it."""

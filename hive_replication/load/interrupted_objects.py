@@ -7,14 +7,11 @@ The database's state names the dump (``checkpoint``) from before the first chang
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hive_replication.dump.format.interface import DumpReader, DumpStore
 from hive_replication.errors import BadRequest, Outdated, Refused, ReplicationError
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.dump_prefix import interrupted_until
 from hive_replication.load.replica.covers import covers
-from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.untrusted_dump import opened
 
 
@@ -74,11 +71,6 @@ def given_up(replica: TargetDatabase, dump: DumpReader, error: ReplicationError)
         raise Refused(_advice(replica.name, dump.directory, dump.header.scope.database, error)) from error
     reason = f"a load of it was interrupted, and cannot be done again: {error}"
     replica.write_state(replica.state.quarantine(table, 0, reason))
-
-
-def without_mark(state: ReplicaState, dump: DumpReader) -> ReplicaState:
-    """The state after an interrupted load."""
-    return replace(state, checkpoint="") if state.checkpoint == dump.directory else state
 
 
 def _advice(database: str, directory: str, source: str, error: ReplicationError) -> str:

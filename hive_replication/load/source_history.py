@@ -30,6 +30,11 @@ def end_other_recovery(session: Session) -> None:
         session.replica.write_state(replace(session.state, recovery=""))
 
 
+def without_mark(state: ReplicaState, directory: str) -> ReplicaState:
+    """The state after the load of a dump of objects, which was noted in it until then."""
+    return replace(state, checkpoint="") if state.checkpoint == directory else state
+
+
 def require_recovery(session: Session) -> None:
     """Makes sure that a recovery's dump meets the replica that was compared, unchanged.
 

@@ -11,8 +11,9 @@ import pytest
 from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.errors import BadRequest, Outdated, Refused
 from hive_replication.load import interrupted_objects
-from hive_replication.load.interrupted_objects import as_repair, given_up, interrupted, without_mark
+from hive_replication.load.interrupted_objects import as_repair, given_up, interrupted
 from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.source_history import without_mark
 from tests.bootstraps import SOURCE, header
 from tests.moving import POLICY
 
@@ -128,8 +129,8 @@ def test_what_the_replica_has_passed_is_left() -> None:
     one = replica()
     given_up(one, dump(TABLE), Outdated("it stands later"))
     assert one.state == STATE
-    assert without_mark(STATE, dump(TABLE)).checkpoint == ""
-    assert without_mark(STATE, dump(TABLE, "another")) == STATE
+    assert without_mark(STATE, KILLED).checkpoint == ""
+    assert without_mark(STATE, "another") == STATE
 
 
 @pytest.mark.parametrize(("of", "repair"), [(TABLE, True), (header(50), False), (header(40), True)])
