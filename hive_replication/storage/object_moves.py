@@ -88,22 +88,22 @@ class ObjectMoves:
             raise
         try:
             for key in found:  # another process that moved it, and failed, takes its copies back where their sources are there
-                if is_dir and key in copies and self._is_gone(copies[key]):
+                if key in copies and self._is_gone(copies[key]):
                     self._copy(key, copies[key], found[key]["size"])
-                if is_dir and key in copies:
-                    self._require_as_copied(key, found[key], target)
+                if key in copies and self._is_written_again(key, found[key]):
+                    if not is_dir:  # nothing is deleted: a repeat would find the copy in its way
+                        self._take_back(key, copies[key])
+                    raise OSError(errno.EIO, f"{key} was written again while it was moved to {target}")
                 once_served(self._files.rm_file, key)
         except Busy as error:  # which would be repeated, and find its own copy in the way
             raise ConnectionError(f"{source} is copied whole to {target}, and cannot be deleted: {error}") from error
 
-    def _require_as_copied(self, key: str, listed: Mapping[str, Any], target: str) -> None:
-        """Makes sure that an object is the listed one: of a large directory minutes lie between its copy and its deletion."""
+    def _is_written_again(self, key: str, listed: Mapping[str, Any]) -> bool:
+        """Whether an object is not the listed one: of a large one, or directory, minutes lie between copy and deletion."""
         try:
-            now = once_served(self._files.info, key)
+            return _differs(listed, once_served(self._files.info, key))
         except FileNotFoundError:
-            return  # another process moved it
-        if _differs(listed, now):
-            raise OSError(errno.EIO, f"{key} was written again while it was moved to {target}")
+            return False  # another process moved it
 
     def _copy(self, source: str, target: str, size: int) -> None:
         """Copies an object and makes sure that it is whole: Azure may answer that a copy is pending, which can fail later."""

@@ -342,6 +342,45 @@ def test_a_move_of_a_directory_deletes_nothing_that_is_written_again_before(
     assert files.objects["bucket/t/a"][0] == again
 
 
+@pytest.mark.parametrize("again", [b"again", b"A"])
+def test_a_move_of_an_object_does_not_delete_what_is_written_again_before(monkeypatch: pytest.MonkeyPatch, again: bytes) -> None:
+    """While it was copied; the copy goes, and is not in the way of another move."""
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects["bucket/t"] = b"a", 0.0
+    with monkeypatch.context() as patch:
+        copy = files.cp_file
+
+        def written(source: str, target: str) -> None:
+            copy(source, target)
+            files.objects[source] = again, 5.0
+
+        patch.setattr(files, "cp_file", written)
+        with pytest.raises(ReplicationError, match="bucket/t was written again while it was moved to bucket/u"):
+            storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert files.objects == {"bucket/t": (again, 5.0)}
+    storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert [(name, data) for name, (data, _) in files.objects.items()] == [("bucket/u", again)]
+
+
+def test_a_move_of_an_object_makes_anew_what_another_one_that_failed_took_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nothing of it was left."""
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects["bucket/t"] = b"a", 0.0
+    info, took_back = files.info, iter([True])
+
+    def asked(path: str) -> dict[str, Any]:
+        found = info(path)
+        if path == "bucket/u" and next(took_back, False):
+            del files.objects[path]
+        return found
+
+    monkeypatch.setattr(files, "info", asked)
+    storage.rename("memory://bucket/t", "memory://bucket/u")
+    assert [(name, data) for name, (data, _) in files.objects.items()] == [("bucket/u", b"a")]
+
+
 @pytest.mark.parametrize(
     ("listed", "now", "differs"),
     [
