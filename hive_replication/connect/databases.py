@@ -106,8 +106,9 @@ def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dic
     while True:
         number, known = _known(storage, policy, root, patience, there)
         taken = there.taken_in(policy, known)
-        # Another policy may have this name too, and other patterns: without theirs the list would be new to each in turns.
-        kept = {**known, **taken}
+        # Another policy may have this name too: without its patterns the list would be new to each in turns. And of a pattern
+        # that both have, or that another one stands before for a time, nothing that it had is taken away.
+        kept = {**known, **{pattern: sorted({*known.get(pattern, ()), *names}) for pattern, names in taken.items()}}
         if number and kept == known:
             return taken
         try:
@@ -147,11 +148,11 @@ def matched_before(policy: Policy, patience: float) -> tuple[Policy, PatternMatc
     root = dump_root(policy)
     _, found = _known(Storage((root,)), policy, root, patience)
     known: dict[str, list[str]] = {}
-    for pattern, names in found.items():
-        for name in names:  # a pattern may have been edited since; those of another policy of this name match none of this one
-            if (own := pattern if pattern in policy.databases else policy.pattern_of(name)) is not None:
-                known.setdefault(own, []).append(name)
-    return with_databases(policy, (name for names in known.values() for name in names)), PatternMatches(known)
+    for name in chain(*found.values()):  # its pattern may have been edited since, or another one stands before it
+        if (own := policy.pattern_of(name)) is not None:
+            known.setdefault(own, []).append(name)
+    taken = {pattern: names for pattern, names in taken_in(policy, (), known).items() if names}
+    return with_databases(policy, chain(*taken.values())), PatternMatches(taken)
 
 
 def _place(policy: Policy, root: Root) -> str:

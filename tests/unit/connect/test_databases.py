@@ -15,7 +15,7 @@ from hive_replication.connect import Reachable, connect_reachable
 from hive_replication.connect import databases as module
 from hive_replication.connect import former_databases as module_of_former
 from hive_replication.connect import reachable_servers as module_of_reports
-from hive_replication.connect.databases import matched, matched_before, taken_in, with_databases
+from hive_replication.connect.databases import PatternMatches, matched, matched_before, taken_in, with_databases
 from hive_replication.doctor.patterns import database_findings
 from hive_replication.dump import source as module_of_sources
 from hive_replication.errors import BadRequest, Unreachable
@@ -295,7 +295,7 @@ def test_the_database_that_is_asked_for_is_known_where_none_is_recorded(tmp_path
 def test_a_database_whose_name_is_taken_stops_nothing_and_is_not_recorded(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So is one that an earlier version recorded."""
+    """Nor does one that was recorded: it stays so, since another policy of this name may have it."""
     made = kept(tmp_path).model_copy(update={"databases": {"finance": "sdr", "s*": "*"}})
     source: Any = Source("finance", "sdr", "s1")
     place = kept_below(tmp_path, made)
@@ -305,7 +305,10 @@ def test_a_database_whose_name_is_taken_stops_nothing_and_is_not_recorded(
     assert (found.databases, patterns.databases) == ({"finance": "sdr", "s1": "s1"}, {"s*": ["s1"]})
     assert list(patterns.left_out) == ["sdr"]
     assert "the source database sdr is left out: its name on the target would be 'sdr', which is that of 'finance'" in caplog.text
-    assert (place / "2.json").read_text(encoding="utf-8") == '{"s*": ["s1"]}'
+    assert matched_before(made, 5.0) == (found, PatternMatches(patterns.databases))
+    (place / "1.json").unlink()
+    matched(made, source, 5.0)
+    assert (place / "1.json").read_text(encoding="utf-8") == '{"s*": ["s1"]}'
     assert next(one.found for one in database_findings(patterns)).startswith("matched by a pattern and not replicated")
 
 
@@ -334,6 +337,23 @@ def test_policies_of_one_name_and_one_pair_keep_the_databases_of_their_own_patte
         assert (found(one, "a1", "a2", "b1", "b2"), found(two, "a1", "a2", "b1", "b2")) == (["a1"], ["b1"])
     assert sorted(file.name for file in kept_below(tmp_path, one).iterdir()) == ["1.json", "2.json"]
     assert [list(matched_before(each, 5.0)[0].databases) for each in (one, two)] == [["a1"], ["b1"]]
+
+
+@pytest.mark.parametrize("second", [{"a*": "*", "*": "*"}, {"x": "a1", "*": "*"}], ids=["by a pattern", "by its name"])
+@pytest.mark.parametrize("new", [True, False])
+def test_a_policy_takes_no_databases_from_another_one_that_has_a_pattern_of_it(
+    second: dict[str, str], new: bool, tmp_path: Path
+) -> None:
+    """The other no longer replicated them, without a word; so it was where a pattern stood before another one for a time."""
+    one, two = (
+        kept(tmp_path).model_copy(update={"databases": databases, "new_databases": new}) for databases in ({"*": "*"}, second)
+    )
+    for _ in range(3):
+        assert found(one, "a1", "b1", "x") == ["a1", "b1", "x"]
+        assert {"a1", "b1", "x"} - set(found(two, "a1", "b1", "x")) == ({"a1"} if "x" in second else set[str]())
+        assert sorted(matched_before(one, 5.0)[0].databases) == ["a1", "b1", "x"]
+        assert sorted(matched_before(two, 5.0)[0].databases) == found(two)
+    assert len(list(kept_below(tmp_path, one).iterdir())) <= 2
 
 
 def test_databases_of_a_pattern_that_was_edited_are_known_while_the_source_is_down(tmp_path: Path) -> None:
