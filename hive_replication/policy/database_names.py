@@ -22,8 +22,7 @@ def valid_databases(databases: dict[str, str]) -> dict[str, str]:
     """Target names by source names, all in lower case.
 
     Raises:
-        ValueError: a name is of another catalog, stands twice, is none that a database can have, or a pattern has no name on the
-            target.
+        ValueError: a name is of another catalog, stands twice, or a pattern has no name on the target.
     """
     sources: dict[str, str] = {}
     folded: dict[str, str] = {}
@@ -35,14 +34,24 @@ def valid_databases(databases: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"{source!r} is named twice: Hive's names have no case")
         if is_pattern(source) != ("*" in target) or target.count("*") > 1:
             raise ValueError(f"{source!r}: {target!r}: a pattern needs one * in its target name, which stands for the source's")
-        names = (target,) if is_pattern(source) else (source, target)
-        if wrong := [name for name in names if not _NAME.fullmatch(name.replace("*", "_"))]:
-            raise ValueError(f"{source!r}: {target!r}: {wrong[0]!r} is no name of a database: it has letters, digits and _ only")
         if target in sources and not is_pattern(source):
             raise ValueError(f"{sources[target]!r} and {source!r} have the same target {target!r}")
         sources[target] = source
         folded[source] = target
     return folded
+
+
+def valid_names(databases: dict[str, str]) -> dict[str, str]:
+    """Target names by source names in lower case, if a metastore takes them and statements can name them.
+
+    Raises:
+        ValueError: one is none that a database can have.
+    """
+    for source, target in databases.items():
+        for name in (target,) if is_pattern(source) else (source, target):
+            if not _NAME.fullmatch(name.replace("*", "_")):
+                raise ValueError(f"{source!r}: {target!r}: {name!r} is no name of a database: it has letters, digits and _ only")
+    return databases
 
 
 def unused(

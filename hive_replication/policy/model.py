@@ -10,7 +10,7 @@ from hive_replication.policy.acid import Acid
 from hive_replication.policy.addresses import valid_place
 from hive_replication.policy.checks import Checks, Drift, Witness
 from hive_replication.policy.cron import valid_cron
-from hive_replication.policy.database_names import is_pattern, unused, valid_databases
+from hive_replication.policy.database_names import is_pattern, unused, valid_databases, valid_names
 from hive_replication.policy.hours import quoted_time, valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.partition_filter import PartitionFilter
@@ -34,6 +34,8 @@ from hive_replication.policy.wrong_setting import KEPT, WrongSetting, unless_kep
 Preserved = Literal["owner", "group", "mode", "acl", "xattr"]
 #: Patterns of names of tables.
 Patterns = Annotated[tuple[str, ...], AfterValidator(valid_patterns), unless_kept(closed_patterns)]
+#: Names of databases, or patterns of them, and what they are on the target.
+Databases = Annotated[dict[str, str], AfterValidator(valid_databases), unless_kept(valid_names), unless_kept(valid_keys)]
 #: What becomes of the texts of views that name a database which has another name on the target.
 RenamedViews = Literal["rewrite", "rewrite-or-warn", "warn", "hold"]
 #: What a load does with an object of the target that is in the way and no replica.
@@ -60,7 +62,7 @@ class Policy(Settings):
     dump_root: Annotated[str, unless_kept(without_password), unless_kept(valid_place)] = Field(
         description="Directory for dumps, under a root of source or target or a local file:// path"
     )
-    databases: Annotated[dict[str, str], AfterValidator(valid_databases), unless_kept(valid_keys)] = Field(
+    databases: Databases = Field(
         min_length=1, description="Target names by source names, or by shell patterns of them; * in a target name is the source's"
     )
     new_databases: bool = Field(default=False, description="Patterns in databases also take in databases that are created later")
@@ -198,7 +200,7 @@ class Policy(Settings):
     drift: Drift | None = Field(default=None, description="Look for writes that leave no event; not at all where absent")
     checks: Checks = Field(default=Checks(), description="What is checked of replicas (Dagster)")
     witness: Witness = Field(default=Witness(), description="How the check same_objects compares both sides (Dagster)")
-    spark: Annotated[dict[str, str], AfterValidator(only_references)] = Field(
+    spark: Annotated[dict[str, str], unless_kept(only_references)] = Field(
         default_factory=dict[str, str],
         description="Settings of the Spark session, e.g. spark.master; secrets as ${env:NAME} or ${file:/path}",
     )
@@ -218,8 +220,9 @@ class Policy(Settings):
         return self
 
     @model_validator(mode="after")
-    def _with_tokens(self) -> Policy:
-        with_tokens_of_their_own(self.source, self.target)
+    def _with_tokens(self, info: ValidationInfo) -> Policy:
+        if info.context != KEPT:
+            with_tokens_of_their_own(self.source, self.target)
         return self
 
     @model_validator(mode="after")

@@ -13,6 +13,8 @@ from hive_replication.connect.dump_root import dump_root
 from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.policy import Policy, Root, load_policy
 from hive_replication.policy.warehouse import Warehouse
+from hive_replication.policy.wrong_setting import KEPT
+from hive_replication.policy.yaml_text import parse
 from hive_replication.storage import Storage
 
 TEXT = """
@@ -289,6 +291,35 @@ def test_what_is_wrong_beside_other_settings_has_a_line_too(
     path.write_text(path.read_text(encoding="utf-8").replace(*change), encoding="utf-8")
     assert run(["--config", str(path), "policy", "check"]) == 2
     assert where in capsys.readouterr().err
+
+
+_TOKENS = re.sub(r"roots: .*", "roots: [{uri: 'hdfs://ns/', kerberos: {principal: a@B}, options: {a: SIDE}}]", TEXT)
+_TOKENS = _TOKENS.replace("SIDE", "source", 1)
+_ACCOUNTS = TEXT.replace('source:8020"', 'source:8020/a", kerberos: {principal: a@B}').replace(
+    "}]", '}, {uri: "hdfs://source:8020/b", kerberos: {principal: b@B}}]', 1
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TEXT.replace("{sales:", '{"A-b": x, sales:'), "'a-b' is no name of a database"),
+        (TEXT.replace("{a: b}", "{password: x}"), "password is a secret"),
+        (TEXT + "spark: {spark.a: 'jdbc:p://u:p@h'}\n", "spark.a is a secret"),
+        (TEXT + "functions_root: hdfs://target:8020/warehouse//x\n", "has an empty segment"),
+        (_ACCOUNTS, "are on one HDFS"),
+        (_TOKENS, "the nameservice ns is another one on either side"),
+    ],
+)
+def test_a_policy_that_an_earlier_version_took_goes_on(text: str, message: str, tmp_path: Path) -> None:
+    """Where its file had become invalid meanwhile, all policies of the code location ended with it."""
+    path = written(tmp_path, text)
+    with pytest.raises(BadRequest, match=message):
+        load_policy(path)
+    content = parse(path.read_text(encoding="utf-8"), "")
+    kept = Policy.model_validate(content, context=KEPT)
+    assert "sales" in kept.databases
+    assert Policy.model_validate_json(kept.model_dump_json(), context=KEPT) == kept
 
 
 def test_a_wrong_root_is_one_error(tmp_path: Path) -> None:
