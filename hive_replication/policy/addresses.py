@@ -107,6 +107,13 @@ def valid_place(uri: str) -> str:
     return uri
 
 
+def without_empty_segments(uri: str) -> str:
+    """The URI of a directory, by its path as Hadoop's ``Path`` has it where it was written with ``//``."""
+    scheme, _, rest = uri.partition("://")
+    store, slash, path = rest.partition("/")
+    return f"{scheme}://{store}{slash}{'/'.join(filter(None, path.split('/')))}"
+
+
 def require_store(uri: str) -> None:
     """Makes sure that a URI of a directory names a store that there can be: of HDFS and HTTP a host.
 

@@ -27,7 +27,7 @@ from hive_replication.policy.scope import (
     without_tables,
 )
 from hive_replication.policy.secrets import KEY, as_reference, idle_references, only_references, without_password
-from hive_replication.policy.warehouse import Place, Settings, Warehouse, valid_locations, with_tokens_of_their_own
+from hive_replication.policy.warehouse import Location, Place, Settings, Warehouse, valid_locations, with_tokens_of_their_own
 from hive_replication.policy.wrong_setting import KEPT, WrongSetting, unless_kept
 
 #: What replicas keep of their source's files and directories on HDFS.
@@ -86,7 +86,7 @@ class Policy(Settings):
     materialized_views: Literal["skip", "definition"] = Field(
         default="skip", description="Materialized views: left out, or their definition, as ordinary views without data"
     )
-    locations: Annotated[dict[str, Place], AfterValidator(valid_locations)] = Field(
+    locations: Annotated[dict[str, Location], AfterValidator(valid_locations)] = Field(
         default_factory=dict[str, str],
         description="Directories of target databases, by their names on the target; where absent the target's metastore chooses",
     )

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from hive_replication.policy.addresses import require_store, valid_metastore, valid_place, valid_webhdfs
+from hive_replication.policy.addresses import require_store, valid_metastore, valid_place, valid_webhdfs, without_empty_segments
 from hive_replication.policy.scope import by_lower_name
 from hive_replication.policy.secrets import KEY, only_references, without_password
 from hive_replication.policy.wrong_setting import KEPT, unless_kept
@@ -49,6 +49,8 @@ def valid_directory(directory: str) -> str:
 
 #: A directory of the target's storage. Those that objects of the source name may have other forms.
 Place = Annotated[str, unless_kept(valid_directory), unless_kept(valid_place)]
+#: One of a database, which the metastore keeps as Hadoop spells it.
+Location = Annotated[str, unless_kept(valid_directory), unless_kept(without_empty_segments), unless_kept(valid_place)]
 
 
 def valid_locations(locations: dict[str, str]) -> dict[str, str]:

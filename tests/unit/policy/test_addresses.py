@@ -155,8 +155,14 @@ def test_hosts_of_directories_are_checked_where_those_of_roots_are(setting: str,
         read(tmp_path, TEXT + setting.replace("X", "'hdfs://a..b/x'") + "\n")
 
 
-@pytest.mark.parametrize("setting", ["external_root: X", "functions_root: X", "locations: {sales: X}"])
-@pytest.mark.parametrize("part", ["//y", "/a\0", "/a\tb"])
+@pytest.mark.parametrize(
+    ("setting", "part"),
+    [
+        *((setting, part) for setting in ("external_root: X", "functions_root: X") for part in ("//y", "/a\0", "/a\tb")),
+        ("locations: {sales: X}", "/a\0"),
+        ("locations: {sales: X}", "//a\tb"),
+    ],
+)
 def test_directories_of_the_target_that_its_storage_refuses_are_found_with_their_place(
     setting: str, part: str, tmp_path: Path
 ) -> None:
@@ -165,6 +171,16 @@ def test_directories_of_the_target_that_its_storage_refuses_are_found_with_their
         read(tmp_path, TEXT + setting.replace("X", quoted(f"hdfs://target:8020/warehouse/x{part}")) + "\n")
     paths = TEXT.replace("target:\n", '  paths: ["hdfs://source:8020/x//y"]\ntarget:\n')
     assert read(tmp_path, paths).source.paths == ("hdfs://source:8020/x//y",)
+
+
+@pytest.mark.parametrize("written", ["hdfs://target:8020/warehouse//x///y.db//", "hdfs://target:8020//warehouse/x/y.db"])
+def test_locations_of_databases_are_as_the_metastore_keeps_them(written: str, tmp_path: Path) -> None:
+    """A policy was refused by which a database had been created long ago."""
+    made = read(tmp_path, TEXT + f"locations: {{sales: {quoted(written)}}}\n")
+    assert made.locations == {"sales": "hdfs://target:8020/warehouse/x/y.db"}
+    assert type(made).model_validate(made.model_dump(mode="json")) == made
+    with pytest.raises(BadRequest, match="lie in one another"):
+        read(tmp_path, TEXT + f"locations: {{sales: {quoted(written)}, b: 'hdfs://target:8020/warehouse/x'}}\n")
 
 
 @pytest.mark.parametrize(
