@@ -195,10 +195,8 @@ def _folded(patterns: Iterable[str]) -> list[str]:
 
 
 def in_lower_case(name: str) -> str:
-    """A name of a database, or a pattern; of a regular expression what follows a backslash stays: D is another class than d."""
-    if not _is_expression(name):
-        return name.lower()
-    return re.sub(r"(\\.)|[^\\]+", lambda part: part[0] if part[1] else part[0].lower(), name)
+    """A name of a database, or a pattern; a regular expression stays as it is: its D is another class than its d."""
+    return name if _is_expression(name) else name.lower()
 
 
 def by_lower_name(values: Mapping[str, T]) -> dict[str, T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -363,6 +364,19 @@ def test_databases_of_a_pattern_that_was_edited_are_known_while_the_source_is_do
     edited = one.model_copy(update={"databases": {"a*": "*", "fin*": "*"}})
     policy, patterns = matched_before(edited, 5.0)
     assert (sorted(policy.databases), patterns.databases) == (["a1", "fin_1"], {"a*": ["a1"], "fin*": ["fin_1"]})
+
+
+@pytest.mark.parametrize("earlier", [r"/fin\s*_?x*/", r"/fin\S*_?x*/"])
+def test_the_list_of_a_regular_expression_is_gone_on_with_whatever_its_case(earlier: str, tmp_path: Path) -> None:
+    """Earlier versions kept it in lower case: it was new, and all databases that it matches were taken in."""
+    made = kept(tmp_path).model_copy(update={"databases": {r"/Fin\S*_?X*/": "*"}, "new_databases": False})
+    place = kept_below(tmp_path, made)
+    place.mkdir(parents=True)
+    (place / "1.json").write_text(json.dumps({earlier: ["fin", "fin_x"]}), encoding="utf-8")
+    assert sorted(matched_before(made, 5.0)[0].databases) == ["fin", "fin_x"]
+    assert found(made, "fin", "fin_x", "fin_2") == ["fin", "fin_x"]
+    other = made.model_copy(update={"databases": {r"/fin\D*_?x*/": "*", **made.databases}})
+    assert found(other, "fin", "fin_x", "fin_2", "find") == ["fin", "fin_x", "find"], "another class of characters is new"
 
 
 def test_a_pattern_without_databases_is_new_when_its_first_one_comes(tmp_path: Path) -> None:

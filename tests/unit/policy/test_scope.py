@@ -138,4 +138,11 @@ def test_classes_of_characters_in_patterns_of_databases_keep_their_case() -> Non
     policy = type(POLICY).model_validate(settings)
     assert [name for name in ("ab_x", "ab_1", "AB_Y") if policy.has_database(name)] == ["ab_x", "AB_Y"]
     assert [bool(policy.filters(name).texts) for name in ("ab_x", "ab_1")] == [True, False]
-    assert list(policy.databases) == list(policy.partition_filters) == [r"/ab_\D*/"]
+    assert list(policy.databases) == list(policy.partition_filters) == [pattern]
+
+
+def test_regular_expressions_of_databases_stay_as_they_are_written() -> None:
+    """The first was refused for ``?p``, the second lacked the names with ``_``."""
+    settings = POLICY.model_dump(mode="json") | {"databases": {"/(?P<x>a.*)_(?P=x)/": "*", "/B[A-z]*/": "*"}}
+    policy = type(POLICY).model_validate(settings)
+    assert [name for name in ("a1_a1", "a1_a2", "b", "b_x", "c") if policy.has_database(name)] == ["a1_a1", "b", "b_x"]
