@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorHandler, ValidationInfo, model_validator
 
 from hive_replication.policy.acid import Acid
 from hive_replication.policy.addresses import valid_place
@@ -28,7 +28,7 @@ from hive_replication.policy.scope import (
 )
 from hive_replication.policy.secrets import KEY, as_reference, idle_references, only_references, without_password
 from hive_replication.policy.warehouse import Location, Place, Settings, Warehouse, valid_locations, with_tokens_of_their_own
-from hive_replication.policy.wrong_setting import KEPT, WrongSetting, unless_kept
+from hive_replication.policy.wrong_setting import KEPT, WrongSetting, unless_kept, validated
 
 #: What replicas keep of their source's files and directories on HDFS.
 Preserved = Literal["owner", "group", "mode", "acl", "xattr"]
@@ -205,13 +205,12 @@ class Policy(Settings):
         description="Settings of the Spark session, e.g. spark.master; secrets as ${env:NAME} or ${file:/path}",
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _references_where_they_are_read(cls, settings: object, info: ValidationInfo) -> object:
-        for setting in idle_references(settings) if info.context != KEPT else ():
-            said = f"{'.'.join(map(str, setting))} is not read from an environment variable or a file: write the value itself"
-            raise WrongSetting(setting, f"{said}; ${{env:NAME}} and ${{file:/path}} are for options, spark and keys")
-        return settings
+    def _references_where_they_are_read(
+        cls, settings: object, validate: ModelWrapValidatorHandler[Policy], info: ValidationInfo
+    ) -> Policy:
+        return validated(lambda: validate(settings), [] if info.context == KEPT else [*idle_references(settings)])
 
     @model_validator(mode="after")
     def _filters_of_its_databases(self) -> Policy:

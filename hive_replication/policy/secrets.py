@@ -15,6 +15,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from hive_replication.errors import BadRequest
+from hive_replication.policy.wrong_setting import WrongSetting
 from hive_replication.secret_file import secret_of
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^${}]+)\}")
@@ -106,10 +107,11 @@ def _read(value: str) -> object:
         return value
 
 
-def idle_references(settings: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
-    """Where references stand among the settings of a policy that nobody reads: they would be taken as they are written."""
+def idle_references(settings: object, at: tuple[int | str, ...] = ()) -> Iterator[WrongSetting]:
+    """References among the settings of a policy that nobody reads: they would be taken as they are written."""
     if isinstance(settings, str) and _BEGINNING.search(settings):
-        yield at
+        said = f"{'.'.join(map(str, at))} is not read from an environment variable or a file: write the value itself"
+        yield WrongSetting(at, f"{said}; ${{env:NAME}} and ${{file:/path}} are for options, spark and keys")
     elif isinstance(settings, dict):
         for name, value in cast("dict[str, object]", settings).items():
             if name not in _WITH_REFERENCES:

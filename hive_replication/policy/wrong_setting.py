@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from pydantic import AfterValidator, ValidationError, ValidationInfo
@@ -39,6 +39,40 @@ class WrongSetting(ValueError):
         self.setting = setting
 
 
+class WrongSettings(ValueError):
+    """Something is wrong with several settings.
+
+    Args:
+        found: where, and what.
+    """
+
+    def __init__(self, found: Sequence[tuple[tuple[int | str, ...], str]]) -> None:
+        super().__init__("; ".join(text for _, text in found))
+        self.found = found
+
+
+def validated(validate: Callable[[], T], wrong: Sequence[WrongSetting]) -> T:
+    """What is validated, if nothing is wrong already; else all that is wrong is told at once.
+
+    Args:
+        validate: raises ValidationError; what it says of settings that are wrong already is left out.
+        wrong: what is wrong already.
+
+    Raises:
+        WrongSettings: something is.
+    """
+    known = {one.setting: f"Value error, {one}" for one in wrong}  # as pydantic begins what it says of one
+    try:
+        valid = validate()
+    except ValidationError as error:
+        if not wrong:
+            raise
+        raise WrongSettings([*known.items(), *(one for one in problems(error) if one[0] not in known)]) from error
+    if wrong:
+        raise WrongSettings([*known.items()])
+    return valid
+
+
 def problems(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str]]:
     """Where each problem of a policy is, and what it is."""
     found = error.errors()
@@ -47,6 +81,9 @@ def problems(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], st
         if one["type"] == "too_short" and inner:  # only without the items that are wrong
             continue
         problem = one.get("ctx", {}).get("error")
+        if isinstance(problem, WrongSettings):
+            yield from problem.found
+            continue
         yield one["loc"] or (problem.setting if isinstance(problem, WrongSetting) else ()), one["msg"]
 
 

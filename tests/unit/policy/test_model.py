@@ -322,6 +322,17 @@ def test_a_policy_that_an_earlier_version_took_goes_on(text: str, message: str, 
     assert Policy.model_validate_json(kept.model_dump_json(), context=KEPT) == kept
 
 
+def test_references_that_nobody_reads_are_told_with_all_else_that_is_wrong(tmp_path: Path) -> None:
+    """The first one was told alone, and the next by the next check."""
+    text = TEXT.replace("thrift://source", "thrift://${env:HMS}").replace("sales_copy", "'${env:NAME}'") + "max_events: 0\n"
+    with pytest.raises(BadRequest) as raised:
+        load_policy(written(tmp_path, text))
+    places = re.findall(r"line \d+, column \d+, ([\w.]+): ", str(raised.value))
+    assert places == ["source.metastore", "databases.sales", "databases", "max_events"]
+    with pytest.raises(ValueError, match=r"source\.metastore is not read .*databases\.sales is not read"):
+        Policy.model_validate(parse(text.replace("max_events: 0", ""), ""))
+
+
 def test_a_wrong_root_is_one_error(tmp_path: Path) -> None:
     """It was told, too, that there has to be a root."""
     with pytest.raises(BadRequest) as raised:
