@@ -9,6 +9,15 @@ from pydantic import AfterValidator, ValidationError, ValidationInfo
 
 T = TypeVar("T")
 
+#: What pydantic says in Python's words, in those of YAML.
+_SAID = {
+    "extra_forbidden": "there is no such setting",
+    "missing": "it has to be set",
+    "tuple_type": "a list is meant, such as [a, b]",
+    "dict_type": "names and values are meant, such as {name: value}",
+    "model_type": "names and values of settings are meant, such as {name: value}",
+}
+
 #: The context of validating a policy that this version, or an earlier one, has taken before.
 KEPT = {"kept": True}
 
@@ -84,7 +93,7 @@ def problems(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], st
         if isinstance(problem, WrongSettings):
             yield from problem.found
             continue
-        yield one["loc"] or (problem.setting if isinstance(problem, WrongSetting) else ()), one["msg"]
+        yield one["loc"] or (problem.setting if isinstance(problem, WrongSetting) else ()), _SAID.get(one["type"], one["msg"])
 
 
 def described(error: ValidationError) -> str:

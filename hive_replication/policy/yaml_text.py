@@ -45,7 +45,8 @@ def parse(text: str, name: str) -> object:
         _look_through(text)
         return yaml.load(text, _Loader)  # noqa: S506 - it is a SafeLoader
     except yaml.YAMLError as error:
-        raise BadRequest(f"{name} is not YAML: {' '.join(str(error).split())}") from error
+        said = " ".join(str(error).split()).replace(' in "<unicode string>"', "")  # PyYAML's name of every text
+        raise BadRequest(f"{name} is not YAML: {said}") from error
     except ValueError as error:  # of a date or number that is none
         raise BadRequest(f"{name} is not YAML: {error}; put texts that look like dates or numbers in quotes") from error
 

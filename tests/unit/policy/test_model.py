@@ -52,11 +52,15 @@ def test_names_and_patterns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("metastore: thrift://source:9083", "metastor: x"), "source.metastor: Extra inputs"),
+        (("metastore: thrift://source:9083", "metastor: x"), "source.metastor: there is no such setting"),
         (("databases: {sales: sales_copy}", "databases: {}"), "databases: "),
         (('uri: "hdfs://source:8020"', 'uri: "/local"'), "is not a storage root such as hdfs://"),
+        (("metastore: thrift://source:9083", "x: y"), "source.metastore: it has to be set"),
         (("source:\n", "source\n"), "is not YAML"),
-        ((TEXT, ""), "top level: "),
+        (("databases: {", "name: [{"), "is not YAML: while parsing a flow sequence, line "),
+        (('["*_tmp"]', '"*"'), "exclude: a list is meant, such as [a, b]"),
+        (("{sales: sales_copy}", "[sales]"), "databases: names and values are meant, such as {name: value}"),
+        ((TEXT, ""), "top level: names and values of settings are meant"),
         (('exclude: ["*_tmp"]', "max_events: 0"), "max_events: "),
         (('exclude: ["*_tmp"]', "partition_filters: {sales: {'*': dt IS NULL}}"), "'dt IS NULL' is no partition filter"),
         (('exclude: ["*_tmp"]', "partition_filters: {sale: {'*': dt = 1}}"), "partition_filters.sale: no database of the policy"),
@@ -337,7 +341,7 @@ def test_a_wrong_root_is_one_error(tmp_path: Path) -> None:
     """It was told, too, that there has to be a root."""
     with pytest.raises(BadRequest) as raised:
         load_policy(written(tmp_path, TEXT.replace("webhdfs: ", "webhdf: ", 1)))
-    assert "source.roots.0.webhdf: Extra inputs" in str(raised.value)
+    assert "source.roots.0.webhdf: there is no such setting" in str(raised.value)
     assert "at least 1 item" not in str(raised.value)
     with pytest.raises(BadRequest, match=r"source\.roots: Tuple should have at least 1 item"):
         load_policy(written(tmp_path, re.sub(r"roots: .*source.*", "roots: []", TEXT)))
