@@ -100,6 +100,8 @@ class TreeStore:
         return self._opened(directory, self._key if signed else None).header
 
     def _opened(self, directory: str, key: SigningKey | None) -> VerifiedReader:
+        if ":/" not in directory:
+            raise BadRequest(f"{directory!r} is no dump directory such as {self.root}/sales/...: give it as REPL DUMP printed it")
         directory = self.storage.check(directory).rstrip("/")
         return self._reader(directory, read_ack(self.storage, directory, key))
 

@@ -56,6 +56,13 @@ def test_a_file_is_no_dump(store: TreeStore, tmp_path: Path) -> None:
         store.open((tmp_path / "file").as_uri())
 
 
+@pytest.mark.parametrize("directory", ["", "sales/1", "/repl/dumps/sales/1"])
+def test_a_path_alone_is_no_dump(directory: str, store: TreeStore) -> None:
+    """It was refused as if it could lose data."""
+    with pytest.raises(BadRequest, match="give it as REPL DUMP printed it"):
+        store.open(directory)
+
+
 def test_layout(store: TreeStore) -> None:
     made = {str(path.relative_to(root)) for root in [dump(store, "bootstrap")] for path in root.rglob("*") if path.is_file()}
     assert made == {
