@@ -35,6 +35,10 @@ def writable(storage: Storage, directory: str, side: str, check: str) -> Iterato
     """
     probe = f"{directory.rstrip('/')}/.hive-repl-doctor-{secrets.token_hex(4)}"
     try:
+        there = storage.status(directory)
+        if there is not None and not there.is_dir:
+            yield error(side, check, f"{directory} is a file", "name a directory in the policy")
+            return
         made = absent(storage, directory)
         storage.write(probe, b"probe")
         storage.rename(probe, f"{probe}-renamed")

@@ -106,7 +106,7 @@ class FsspecBackend(ObjectMoves):
         """Writes a file; block size and replication mean nothing here."""
         key = self._key(path)
         if not self._of_buckets:
-            self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
+            self._make_parent(key.rpartition("/")[0])
         told = partial(written if self._of_buckets else answered, self._ask)
         file = told()(self._files.open)(key, "wb" if overwrite else "xb", **self._blocks(expected))
         write, close = told()(file.write), told()(file.close)  # not around the chunks, which come from elsewhere
@@ -158,6 +158,12 @@ class FsspecBackend(ObjectMoves):
         """Makes a directory and its parents; a mode means nothing here. Buckets are not made."""
         if not self._of_buckets:
             self._files.makedirs(self._key(path), exist_ok=True)
+
+    def _make_parent(self, key: str) -> None:
+        try:
+            self._files.makedirs(key, exist_ok=True)
+        except FileExistsError as error:  # a file, of which nobody may believe that it is the one to be written
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), key) from error
 
     def checksum(self, path: str) -> FileChecksum:
         """None of these stores has one that Hive knows."""

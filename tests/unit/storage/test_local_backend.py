@@ -11,7 +11,7 @@ from hive_replication.dump.listing import Lister
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
-from hive_replication.storage import Denied, Storage
+from hive_replication.storage import AlreadyExists, Denied, Storage
 from hive_replication.verify.listing_digest import observe
 from tests.faults import unreadable_directories
 
@@ -91,3 +91,11 @@ def test_a_local_directory_that_may_not_be_read_is_not_taken_for_an_empty_one(tm
             storage.files(uri, hidden=True)
     with unreadable_directories("delta_1"), pytest.raises(Denied):
         storage.files(uri)
+
+
+def test_nothing_exists_below_a_file(tmp_path: Path) -> None:
+    """What was to be written there passed for something that somebody else has written already."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReplicationError, match="Not a directory") as raised:
+        Storage((Root(uri=tmp_path.as_uri()),)).write(f"{tmp_path.as_uri()}/file/new", b"1")
+    assert not isinstance(raised.value, AlreadyExists)
