@@ -125,5 +125,9 @@ def _asked(what: str, option: str, example: str) -> str:
 
 
 def _databases(names: list[str]) -> dict[str, str]:
-    pairs = (name.strip().partition("=") for name in names if name.strip())
-    return {source: target or source for source, _, target in pairs}
+    found: dict[str, str] = {}
+    for name in filter(None, map(str.strip, names)):
+        source, _, target = name.partition("=")
+        if found.setdefault(source, target or source) != (target or source):
+            raise BadRequest(f"{source} is given twice, as {found[source]} and {target or source}: a database has one replica")
+    return found

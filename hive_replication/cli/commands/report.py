@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_replication.cli import result_fields
+from hive_replication.cli.arguments import database_name
 from hive_replication.cli.completion import databases
 from hive_replication.cli.output import Output, json_text
 from hive_replication.cli.settings import Config, Json, settings
@@ -23,7 +24,15 @@ if TYPE_CHECKING:
 
 Window = Annotated[str, typer.Argument(metavar="WINDOW", help="e.g. 170-1400, bootstrap-170 or repair-1400", show_default=False)]
 Database = Annotated[
-    str | None, typer.Option("--database", metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="DB",
+        help="Name on the source.",
+        autocompletion=databases,
+        callback=database_name,
+        show_default=False,
+    ),
 ]
 
 _COLUMNS = ("about", "table", "partition", "event", "outcome", "file", "from", "size", "checksum", "by")

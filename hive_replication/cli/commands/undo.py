@@ -17,7 +17,10 @@ from hive_replication.errors import BadRequest
 Name = Annotated[
     str, typer.Argument(metavar="DB[.TABLE]", help="Name on the target.", autocompletion=replicas, show_default=False)
 ]
-To = Annotated[int | None, typer.Option("--to", metavar="EVID", help="Event id at which a load ended.", show_default=False)]
+To = Annotated[
+    int | None,
+    typer.Option("--to", metavar="EVID", min=0, max=10**18 - 1, help="Event id at which a load ended.", show_default=False),
+]
 Release = Annotated[bool, typer.Option("--release", help="Load later events again after an undo.", show_default=False)]
 
 

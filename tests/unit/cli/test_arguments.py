@@ -18,6 +18,9 @@ NAMES = "is not a name like db"
         (["retention", ""], NAMES),
         (["retention", "a.b"], DATABASES),
         (["status", ""], NAMES),
+        (["report", "1-2", "--database", ""], NAMES),
+        (["undo", "sales", "--to", "-5"], "greater than or equal to 0"),
+        (["undo", "sales", "--to", "9" * 40], "less than or equal to"),
         (["pause", "sales.t"], DATABASES),
         (["recover", "a-b"], NAMES),
         (["privileges", "sales.t"], DATABASES),
@@ -35,11 +38,21 @@ def test_bad_words_are_refused_at_once(words: list[str], expected: str, capsys: 
     assert output.out == ""
 
 
+OPTIONS = [
+    f"--{side}-{what}={value}"
+    for side in ("source", "target")
+    for what, value in (("metastore", f"thrift://{side}:9083"), ("root", f"hdfs://{side}:8020/"))
+]
+
+
+def test_a_database_with_two_targets_is_no_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last one was taken."""
+    path = tmp_path / "p.yaml"
+    assert run(["policy", "init", "--config", str(path), "--database", "sales", "--database", "sales=copy", *OPTIONS]) == 2
+    assert "sales is given twice" in capsys.readouterr().err
+    assert not path.exists()
+
+
 def test_a_policy_is_not_written_where_there_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = [
-        f"--{side}-{what}={value}"
-        for side in ("source", "target")
-        for what, value in (("metastore", f"thrift://{side}:9083"), ("root", f"hdfs://{side}:8020/"))
-    ]
-    assert run(["policy", "init", "--config", str(tmp_path / "absent" / "p.yaml"), "--database", "sales", *options]) == 2
+    assert run(["policy", "init", "--config", str(tmp_path / "absent" / "p.yaml"), "--database", "sales", *OPTIONS]) == 2
     assert "cannot write" in capsys.readouterr().err
