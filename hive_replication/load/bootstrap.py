@@ -21,7 +21,7 @@ from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
 from hive_replication.load.moved_files import following
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.functions import differing_copies, given_up_functions
-from hive_replication.load.operations.left_open import end_left
+from hive_replication.load.operations.left_open import end_left, end_snapshots
 from hive_replication.load.operations.transactions import replay_policy, why_unable
 from hive_replication.load.parts_of_load import PartsOfLoad
 from hive_replication.load.plan import gate
@@ -93,6 +93,8 @@ def load_objects(session: Session, *, repair: bool) -> None:
     _carry_out(session, SegmentPlan(tuple(keys := foreign_key_lanes(session, records)), alters), known)
     first = _wanted(session, records) if session.state.applied is None else set[str]()  # whose foreign keys are all of the dump
     kept.give_back(first.union(lane.names[0] for lane in keys))
+    if header.acid and not (session.dry or session.held):  # a lane that is held may have to go on with its own
+        end_snapshots(session.target, session.database, replay_policy(session.mapping), session.replica.check)
     state = _with_lost(session, stood, resumed=resumed)
     _finish(session, state, records, repair=repair, whole_database=whole_database)
 

@@ -5,6 +5,7 @@ They are opened by a user of their own, and the host's name tells for which of t
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -21,6 +22,15 @@ _EARLIER = "source transactions"  # the same of a version whose policies' names 
 _SOURCES = re.compile(rf"({FOR}|{_EARLIER}) ([0-9]{{1,19}})-([0-9]{{1,19}})")
 #: Ids of a source's that are tried for one transaction.
 SPREAD = 10_000
+_SNAPSHOTS = 1 << 61  # ids from here on are of no source's transaction
+
+
+def snapshot_id(table: str) -> int:
+    """The id that the transaction has in place of a source's by which a new table of a replica is shown.
+
+    It is made of the table's name, so that each one is found by what is noted of it, and ended as those are.
+    """
+    return _SNAPSHOTS | int.from_bytes(hashlib.sha256(table.encode()).digest()[:8]) >> 3
 
 
 class ReplayNotes(Transactions):
@@ -39,6 +49,10 @@ class ReplayNotes(Transactions):
             noted = _SOURCES.fullmatch(one.hostname or "") if one.user == USER else None
             if noted:
                 yield one.id, noted[1], int(noted[2]), int(noted[3])
+
+    def snapshots(self) -> frozenset[int]:
+        """Transactions of this metastore by which new tables of replicas are shown, and that are not committed."""
+        return frozenset(this for this, _, first, last in self.notes() if _SNAPSHOTS <= first == last)
 
     @cached_property
     def _earlier(self) -> frozenset[tuple[int, int]]:

@@ -103,6 +103,19 @@ def end_left(target: Target, database: str, policy: str, check: Callable[[], Non
         )
 
 
+def end_snapshots(target: Target, database: str, policy: str, check: Callable[[], None]) -> None:
+    """Ends what shows new tables, which a load that was killed has left open: all that they show is in place by then.
+
+    Args:
+        target: the target side.
+        database: target database.
+        policy: whose transactions they are; those of other policies are of other names.
+        check: raises if the lock is lost; called before each end.
+    """
+    if target.metastore.features.major >= 4 and (found := open_replayed(target)):
+        _commit_without_data(target, database, policy, target.metastore.snapshots() & found, check)
+
+
 def end_given_up(target: Target, database: str, policy: str, check: Callable[[], None], before: str, now: str) -> None:
     """Ends what stands for a source's transactions where a policy replicates none any more, so that no dump has their ends.
 

@@ -22,12 +22,12 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.replay_notes import snapshot_id
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.metastore.types import directory_of
 
 _LONGEST = 250  # characters of REPL_TXN_MAP.RTM_REPL_POLICY, which has 256, without what a further name adds
-_SHOWN = 1  # the one transaction of a snapshot_policy
 #: The file that Hive's TRUNCATE writes into the base that it leaves (AcidUtils.MetaDataFile), and what it holds.
 _LEFT = "_metadata_acid"
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
@@ -41,11 +41,6 @@ def replay_policy(mapping: NameMapping) -> str:
 def policy_of(source: str, database: str) -> str:
     """The same, by the source's identity and the target database's name."""
     return _fitting(database, f"{source}>{database}")
-
-
-def snapshot_policy(mapping: NameMapping, table: str) -> str:
-    """Under which name the target's metastore keeps the one transaction by which a new table of a replica is shown."""
-    return _fitting(mapping.target_database, f"{mapping.source}>{mapping.target_database}/{table}")
 
 
 def why_unable(metastore: Metastore) -> str:
@@ -223,7 +218,7 @@ class ImpressWriteIds(CustomOperation):
     write, where it was not aborted, is shown by a transaction: until its commit readers see all but what that wrote.
 
     Args:
-        policy: whose transaction that is (:func:`snapshot_policy`).
+        policy: whose transaction that is (:func:`replay_policy`).
         write_ids: the source's.
     """
 
@@ -239,8 +234,10 @@ class ImpressWriteIds(CustomOperation):
         partitions = metastore.partition_names(database, table) if shown.aborted else []
         metastore.impress_write_ids(database, table, replace(shown, high=last - 1) if by_transaction else shown, partitions)
         if by_transaction:
-            allocate(target, database, table, self.policy, ((_SHOWN, last),))
-            metastore.replay_commit(self.policy, _SHOWN, database, ())
+            one = snapshot_id(table)
+            allocate(target, database, table, self.policy, ((one, last),))
+            # Who was killed in between may have been long ago: of what was ended since, it is told that it is not seen.
+            metastore.replay_commit(self.policy, one, database, [WriteEvent(table, "", last)])
 
 
 def allocate(target: Target, database: str, table: str, policy: str, write_ids: tuple[tuple[int, int], ...]) -> None:

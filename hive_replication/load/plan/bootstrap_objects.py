@@ -21,7 +21,7 @@ from hive_replication.load.operations.avro_schemas import copied_schemas
 from hive_replication.load.operations.conflict_resolutions import Adopt, adopted_at
 from hive_replication.load.operations.constraints import FOREIGN, OWN, SetConstraints, on_target
 from hive_replication.load.operations.statistics import Columns, SetStatistics
-from hive_replication.load.operations.transactions import ImpressWriteIds, snapshot_policy
+from hive_replication.load.operations.transactions import ImpressWriteIds, replay_policy
 from hive_replication.load.plan import call_groups, gate
 from hive_replication.load.plan.conflicts import Conflicts, is_foreign
 from hive_replication.load.plan.lane_batches import in_parts
@@ -195,7 +195,7 @@ class ObjectPlanner:
             existing = None
             yield self._create(staging, record, name)
         yield from self._partitions(staging, record.table, existing, partitions)
-        yield ImpressWriteIds(self.evid, name, snapshot_policy(self.mapping, name), write_ids)
+        yield ImpressWriteIds(self.evid, name, replay_policy(self.mapping), write_ids)
         yield from self._constraints(name, record, existing)
         image = self.mapping.new_table(record.table, self.evid)
         image.parameters[CHECKPOINT] = self.checkpoint
