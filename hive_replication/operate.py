@@ -47,7 +47,7 @@ class RepairResult:
         found: tables that differed before it.
         held: tables that were held before it.
         repaired: the load of the repair; None if there was nothing to repair, or only a look was asked for.
-        events: the load of the events before it; None if there were none.
+        events: the loads of the events before it, also those before dumps that windows passed.
         left: tables that differ after it.
     """
 
@@ -55,7 +55,7 @@ class RepairResult:
     found: tuple[TableComparison, ...] = ()
     held: tuple[str, ...] = ()
     repaired: LoadReport | None = None
-    events: LoadReport | None = None
+    events: tuple[LoadReport, ...] = ()
     left: tuple[TableComparison, ...] = ()
 
     @property

@@ -7,13 +7,13 @@ rename or drop of the past is skipped; then the object is compared, and what dif
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.interface import DumpStore
-from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Outdated
 from hive_replication.load.command import repl_load
@@ -37,14 +37,14 @@ class Repair:
     """What a repair did.
 
     Args:
-        dump: the dump of the object.
+        directory: of the dump that was loaded.
         load: what its load did.
-        events: what the load of the lane's events before it did, or None where it was level.
+        events: what the loads of the lane's events before it did, also those before dumps that windows passed.
     """
 
-    dump: DumpResult
+    directory: str
     load: LoadReport
-    events: LoadReport | None
+    events: tuple[LoadReport, ...] = ()
 
 
 def repair(
@@ -75,38 +75,79 @@ def repair(
         Refused: another load runs, or the target's object is not our replica.
         Outdated: windows were loaded after each dump.
     """
-    name = target.policy.target_of(database)
     if table is not None:
         source.require_included(database, table)
-    once = partial(_repair, source, target, store, copier, database, table, partitions, progress)
-    for _ in range(DUMPS - 1):
-        try:
-            return once()
-        except Outdated as error:
-            _LOG.info("a window was loaded since the dump, which is made again: %s", error, extra=about(name, table))
-    return once()
+
+    def dump() -> str:
+        some = to_dump(source, target, database, table, partitions)
+        return repl_dump(source, ReplDump(database, table), store, partitions=some, progress=progress).directory
+
+    return load_repair(source, target, store, copier, database, table, dump(), dump, progress=progress)
 
 
-def _repair(
+def load_repair(
     source: Source,
     target: Target,
     store: DumpStore,
     copier: Copier,
     database: str,
     table: str | None,
-    partitions: tuple[str, ...] | None,
-    progress: Progress | None,
+    directory: str,
+    again: Callable[[], str],
+    *,
+    progress: Progress | None = None,
 ) -> Repair:
-    name = target.policy.target_of(database)
-    partitions = to_dump(source, target, database, table, partitions)
-    dump = repl_dump(source, ReplDump(database, table), store, partitions=partitions, progress=progress)
+    """Loads a dump of a table or database as a repair, after the events before it.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        store: where the dumps are.
+        copier: copies files.
+        database: source database.
+        table: its table, or None for all.
+        directory: of the dump.
+        again: makes another dump, where a window was loaded since the one before; returns its directory.
+        progress: shows the progress.
+
+    Raises:
+        BadRequest: the target database is no finished replica.
+        Refused: another load runs, or the target's object is not our replica.
+        Outdated: windows were loaded after each dump.
+    """
+    events: list[LoadReport] = []
+    once = partial(_load, source, target, store, copier, database, table, events, progress)
+    for _ in range(DUMPS - 1):
+        try:
+            return once(directory)
+        except Outdated as error:
+            name = target.policy.target_of(database)
+            _LOG.info("a window was loaded since the dump, which is made again: %s", error, extra=about(name, table))
+        directory = again()
+    return once(directory)
+
+
+def _load(
+    source: Source,
+    target: Target,
+    store: DumpStore,
+    copier: Copier,
+    database: str,
+    table: str | None,
+    events: list[LoadReport],
+    progress: Progress | None,
+    directory: str,
+) -> Repair:
+    name, evid = target.policy.target_of(database), store.header(directory).to_evid
     if table is None:
         release(target, name)  # not where nothing is repaired
-    events = bring_up(source, target, store, copier, database, table, dump.last_evid, progress=progress)
-    load = repl_load(
-        target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress
-    )
-    return Repair(dump, load, events)
+    before = bring_up(source, target, store, copier, database, table, evid, progress=progress)
+    if before is not None:
+        events.append(before)
+        if before.held:
+            _LOG.warning("events before the repair are held: %s", before.held[0].reason, extra=about(name, table))
+    load = repl_load(target, ReplLoad(directory, name), store, copier, repair=True, source=source.metastore, progress=progress)
+    return Repair(directory, load, tuple(events))
 
 
 def to_dump(

@@ -85,7 +85,8 @@ def _repair(
         return _dump_first(context, key, _dump(engine, database.name, table, partitions))
 
     keys = set(context.partition_keys) if _has_partitions(context) else set[str]()
-    directory, events, report = engine.repair(database.name, table.name, _dump_of_run(context, key) or dump(), dump)
+    repaired = engine.repair(database.name, table.name, _dump_of_run(context, key) or dump(), dump)
+    report = repaired.load
     if not report.held:
         yield dg.MaterializeResult(
             asset_key=names.table(database.name, table.name, "load"),
@@ -93,16 +94,16 @@ def _repair(
             data_version=dg.DataVersion(str(report.to_evid)),
         )
     # After the result: Dagster looks up the run's partitions for it, and recording may delete some.
-    for done in events:
+    for done in repaired.events:
         recorder.record(done if report.held else _without_repaired(done, table.name, keys), done.directory)
     if report.held:
         raise dg.Failure(f"{table.name} {NOT_REPAIRED} {'; '.join(held.reason for held in report.held)}")
     if not table.partition_keys:
         return
     if partitions is None:
-        recorder.record(report, directory)
-    elif engine.is_whole(directory):  # no events bring the rest of the table up
-        recorder.record(_without_repaired(report, table.name, keys), directory)
+        recorder.record(report, repaired.directory)
+    elif engine.is_whole(repaired.directory):  # no events bring the rest of the table up
+        recorder.record(_without_repaired(report, table.name, keys), repaired.directory)
 
 
 def _selected(context: dg.AssetExecutionContext, specs: Specs, database: CatalogDatabase, stage: Stage) -> Iterator[CatalogTable]:

@@ -15,7 +15,7 @@ from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.record_types import MadeWith
 from hive_replication.dump.source import why_skipped
-from hive_replication.errors import MissingEvents, Outdated, ReplicationError
+from hive_replication.errors import MissingEvents, ReplicationError
 from hive_replication.lag import MOST_EVENTS, lag
 from hive_replication.lag.compute_lag import start_of
 from hive_replication.load.command import repl_load
@@ -28,7 +28,7 @@ from hive_replication.parallel import ThresholdCalls
 from hive_replication.process import acting_as, this_process
 from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
-from hive_replication.repair import DUMPS, bring_up, to_dump
+from hive_replication.repair import Repair, load_repair, to_dump
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog.dead_runs import process_tag
 from repl_assets.catalog.keys import DATABASE_TAG, HEARTBEAT_TAG, TAG_LENGTH, Names, Window, database_of
@@ -209,9 +209,7 @@ class Engine:
                 progress=LoggedProgress(self.log),
             )
 
-    def repair(
-        self, database: str, table: str, directory: str, again: Callable[[], str]
-    ) -> tuple[str, list[LoadReport], LoadReport]:
+    def repair(self, database: str, table: str, directory: str, again: Callable[[], str]) -> Repair:
         """Loads a dump of a table, after the events before it.
 
         Args:
@@ -220,40 +218,13 @@ class Engine:
             directory: of the dump.
             again: makes another dump, where a window was loaded since that one; returns its directory.
 
-        Returns:
-            The directory of the dump that was loaded, what the events before it changed, and what it changed itself.
-
         Raises:
             Failure: the load failed as a whole.
         """
-        events: list[LoadReport] = []
-        for left in reversed(range(DUMPS)):
-            events += filter(None, [self.bring_up(database, table, directory)])
-            try:
-                return directory, events, self.load(ReplLoad(directory, self.target_name(database), table), repair=True)
-            except dg.Failure as failure:
-                if not left or not isinstance(failure.__context__, Outdated):
-                    raise
-                self.log.info("a window was loaded since the dump, which is made again: %s", failure.description)
-            directory = again()
-        raise AssertionError("the last one returns or raises")
-
-    def bring_up(self, database: str, table: str, directory: str) -> LoadReport | None:
-        """Applies the events before a dump of a table to the table's lane; loading the dump then releases a held lane.
-
-        Returns:
-            What the events before the dump changed; None if they were applied already.
-        """
         connection = self.connection
-        progress = LoggedProgress(self.log)
+        sides = connection.source, connection.target, connection.store, self.copier
         with as_dagster_failure(), acting_as(self.by):
-            evid = connection.store.header(directory).to_evid
-            report = bring_up(
-                connection.source, connection.target, connection.store, self.copier, database, table, evid, progress=progress
-            )
-        if report is not None and report.held:
-            self.log.warning("events before the repair are held: %s", report.held[0].reason)
-        return report
+            return load_repair(*sides, database, table, directory, again, progress=LoggedProgress(self.log))
 
     def is_whole(self, directory: str) -> bool:
         """Whether a dump of a table is of all its partitions, as also one may be that was asked for some of them."""

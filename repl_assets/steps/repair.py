@@ -76,9 +76,10 @@ def repair_table(
                 context.log_event(made)
         return result.directory
 
-    _, events, report = engine.repair(database.name, table, dump(), dump)
+    repaired = engine.repair(database.name, table, dump(), dump)
+    report = repaired.load
     recorder = Recorder(context, names, database.name, engine.partitioned(database.name, [table]))
-    for done in (*events, report):
+    for done in (*repaired.events, report):
         recorder.record(done, done.directory)
     if report.held:
         raise dg.Failure(f"{table} {NOT_REPAIRED} {report.held[0].reason}", metadata={"held": held_table(report)})

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
 
+import dagster as dg
 import pytest
 
 from hive_replication.errors import BadRequest, Outdated
@@ -20,6 +21,8 @@ from hive_replication.load.session import Session
 from hive_replication.load.source_history import require_not_passed_by
 from hive_replication.metastore.types import Database, Table
 from hive_replication.repair import DUMPS, Repair, bring_up, repair
+from hive_replication.statements import ReplDump
+from repl_assets.steps.engine import Engine
 from tests.bootstraps import SOURCE, header, loaded, record, replica
 
 MODULE = import_module("hive_replication.repair")  # the package has a function of this name
@@ -37,7 +40,9 @@ class _Replicas:
         self.state = STATE
         self.ends, self.load = ends, load
         monkeypatch.setattr(MODULE, "repl_dump", self._dump)
+        monkeypatch.setattr("repl_assets.steps.engine.repl_dump", self._dump)
         monkeypatch.setattr(MODULE, "repl_load", self._load)
+        self.store: Any = SimpleNamespace(header=lambda directory: SimpleNamespace(to_evid=int(directory)))
         policy = SimpleNamespace(target_of=str)
         metastore = SimpleNamespace(database=lambda _: database_with_state(Database("db", parameters={}), self.state))
         self.source: Any = SimpleNamespace(require_included=lambda *_: None)
@@ -48,13 +53,23 @@ class _Replicas:
         self.parts.append(partitions)
         self.dumps.append((statement.from_evid, statement.to_evid))
         end = statement.to_evid if statement.from_evid is not None else self.ends.pop(0)
-        return SimpleNamespace(directory=f"{statement.from_evid}", last_evid=end)
+        return SimpleNamespace(directory=f"{end}", last_evid=end)
 
     def _load(self, _target: object, statement: Any, *_: object, repair: bool = False, **__: object) -> Any:
         return self.load(statement, repair)
 
     def repair(self, table: str | None = "t", partitions: tuple[str, ...] | None = None) -> Repair:
-        return repair(self.source, self.target, cast("Any", None), cast("Any", None), "db", table, partitions)
+        return repair(self.source, self.target, self.store, cast("Any", None), "db", table, partitions)
+
+    def materialize(self) -> Repair:
+        """The same in a run of Dagster, which makes the dumps itself."""
+        connection: Any = SimpleNamespace(source=self.source, target=self.target, store=self.store)
+        engine = Engine(connection, cast("Any", None), cast("Any", None))
+
+        def dump() -> str:
+            return engine.dump(ReplDump("db", "t")).directory
+
+        return engine.repair("db", "t", dump(), dump)
 
     def bring_up(self, evid: int) -> Any:
         return bring_up(self.source, self.target, cast("Any", None), cast("Any", None), "db", "t", evid)
@@ -63,26 +78,36 @@ class _Replicas:
 DONE = SimpleNamespace(held=(), applied={})
 
 
-def test_a_table_is_dumped_again_where_a_window_passed_its_dump(monkeypatch: pytest.MonkeyPatch) -> None:
-    refusals = [Outdated("t stands later"), None]
+@pytest.mark.parametrize("way", [_Replicas.repair, _Replicas.materialize])
+def test_a_table_is_dumped_again_where_a_window_passed_its_dump(
+    monkeypatch: pytest.MonkeyPatch, way: Callable[[_Replicas], Repair]
+) -> None:
+    """What the events before the first dump changed is told, too: they are not loaded again."""
+    answers = ["events to 1700", Outdated("t stands later"), "events to 1800", "repair"]
 
-    def load(_: object, repair: bool) -> Any:
-        if repair and (error := refusals.pop(0)):
-            raise error
-        return DONE
+    def load(_: object, _repair: bool) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Outdated):
+            raise answer
+        return SimpleNamespace(held=(), done=answer)
 
-    assert _Replicas(monkeypatch, [1500, 1600], load).repair().dump.last_evid == 1600
+    done: Any = way(_Replicas(monkeypatch, [1700, 1800], load))
+    assert (done.directory, done.load.done) == ("1800", "repair")
+    assert [one.done for one in done.events] == ["events to 1700", "events to 1800"]
 
 
-def test_a_table_that_windows_pass_again_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("way", "error"), [(_Replicas.repair, Outdated), (_Replicas.materialize, dg.Failure)])
+def test_a_table_that_windows_pass_again_and_again_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, way: Callable[[_Replicas], Repair], error: type[Exception]
+) -> None:
     def load(_: object, repair: bool) -> Any:
         if repair:
             raise Outdated("t stands later")
         return DONE
 
     replicas = _Replicas(monkeypatch, [1500] * DUMPS, load)
-    with pytest.raises(Outdated):
-        replicas.repair()
+    with pytest.raises(error, match="t stands later"):
+        way(replicas)
     assert replicas.ends == []
 
 
@@ -118,7 +143,7 @@ def test_a_table_whose_events_the_log_has_no_longer_is_repaired_whole(
     """It stood still for longer than the source keeps events; no partition alone brings it to where its database stands."""
     replicas = _Replicas(monkeypatch, [1700], lambda *_: DONE)
     replicas.state, replicas.purged = ReplicaState("uuid/db", 1600).quarantine("t", 50, reason), purged
-    assert replicas.repair("t", ("ds=1",)).dump.last_evid == 1700
+    assert replicas.repair("t", ("ds=1",)).directory == "1700"
     assert (replicas.dumps, replicas.parts[0]) == (dumps, parts)
 
 
@@ -229,7 +254,7 @@ def test_a_database_is_dumped_again_where_a_window_passed_its_dump(monkeypatch: 
         return DONE
 
     monkeypatch.setattr(MODULE, "release", lambda *_: False)
-    assert _Replicas(monkeypatch, [1600, 1700], load).repair(None).dump.last_evid == 1700
+    assert _Replicas(monkeypatch, [1600, 1700], load).repair(None).directory == "1700"
 
 
 def test_an_undo_of_a_database_is_released_once_there_is_a_dump_to_repair_it_with(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +266,7 @@ def test_an_undo_of_a_database_is_released_once_there_is_a_dump_to_repair_it_wit
     with pytest.raises(BadRequest):
         replicas.repair(None)
     assert calls == []
-    dump.side_effect = lambda *_, **__: calls.append("dump") or SimpleNamespace(directory="d", last_evid=1600)
+    dump.side_effect = lambda *_, **__: calls.append("dump") or SimpleNamespace(directory="1600", last_evid=1600)
     replicas.repair(None)
     assert calls == ["dump", "release", "load"]
 

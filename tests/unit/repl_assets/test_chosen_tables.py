@@ -14,6 +14,7 @@ from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.load.report import Held, LoadReport
 from hive_replication.metastore.types import Database
+from hive_replication.repair import Repair
 from hive_replication.statements import ReplDump
 from repl_assets.assets import tables
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -41,9 +42,9 @@ class Run:
         header = DumpHeader("bootstrap", Scope("sales", statement.table), "uuid", Database(name="sales"), 9, 9, 0, "", 1.0)
         return DumpResult(f"hdfs://d/{statement.table}", 9, header, 1, 0, 0, 0)
 
-    def repair(self, _: str, name: str, directory: str, __: Callable[[], str]) -> tuple[str, list[LoadReport], LoadReport]:
+    def repair(self, _: str, name: str, directory: str, __: Callable[[], str]) -> Repair:
         held = (Held((name,), 5, 8, "no space"),) if name in self.held else ()
-        return directory, [], LoadReport(directory, "sales", 1, 9, held=held)
+        return Repair(directory, LoadReport(directory, "sales", 1, 9, held=held))
 
     def record_held(self, *_: object, **__: object) -> None:
         self.recorded += 1
