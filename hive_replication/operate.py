@@ -114,8 +114,8 @@ def repair(
         found = RepairResult(name.lower(), differ, held)
     if dry_run or not (found.needed or force):
         return found
-    sides = connection.source, connection.target, connection.store, copier or connection.copier
-    done = repair_objects(*sides, database, table, _chosen(found, table, partitions), progress=progress)
+    chosen = _chosen(found, table, partitions)
+    done = repair_objects(connection, database, table, chosen, copier=copier, progress=progress)
     left = _different(connection, database, table, partitions, progress)
     return replace(found, repaired=done.load, events=done.events, left=left)
 

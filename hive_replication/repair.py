@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Outdated
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import ReplicaState, replica_state
-from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
 from hive_replication.load.source_history import is_purged
 from hive_replication.load.undo.undo import release
@@ -48,26 +47,22 @@ class Repair:
 
 
 def repair(
-    source: Source,
-    target: Target,
-    store: DumpStore,
-    copier: Copier,
+    connection: Connection,
     database: str,
     table: str | None = None,
     partitions: tuple[str, ...] | None = None,
     *,
+    copier: Copier | None = None,
     progress: Progress | None = None,
 ) -> Repair:
     """Repairs partitions, a table, or all tables of a database.
 
     Args:
-        source: the source side.
-        target: the target side.
-        store: where the dumps go.
-        copier: copies files.
+        connection: both sides.
         database: source database; the policy names its replica.
         table: one table, or None for the whole database.
         partitions: names of partitions of the table, or None for all.
+        copier: copies files; threads of this process where None.
         progress: shows the progress.
 
     Raises:
@@ -76,38 +71,35 @@ def repair(
         Outdated: windows were loaded after each dump.
     """
     if table is not None:
-        source.require_included(database, table)
+        connection.source.require_included(database, table)
 
     def dump() -> str:
-        some = to_dump(source, target, database, table, partitions)
-        return repl_dump(source, ReplDump(database, table), store, partitions=some, progress=progress).directory
+        some = to_dump(connection, database, table, partitions)
+        statement = ReplDump(database, table)
+        return repl_dump(connection.source, statement, connection.store, partitions=some, progress=progress).directory
 
-    return load_repair(source, target, store, copier, database, table, dump(), dump, progress=progress)
+    return load_repair(connection, database, table, dump(), dump, copier=copier, progress=progress)
 
 
 def load_repair(
-    source: Source,
-    target: Target,
-    store: DumpStore,
-    copier: Copier,
+    connection: Connection,
     database: str,
     table: str | None,
     directory: str,
     again: Callable[[], str],
     *,
+    copier: Copier | None = None,
     progress: Progress | None = None,
 ) -> Repair:
     """Loads a dump of a table or database as a repair, after the events before it.
 
     Args:
-        source: the source side.
-        target: the target side.
-        store: where the dumps are.
-        copier: copies files.
+        connection: both sides.
         database: source database.
         table: its table, or None for all.
         directory: of the dump.
         again: makes another dump, where a window was loaded since the one before; returns its directory.
+        copier: copies files; threads of this process where None.
         progress: shows the progress.
 
     Raises:
@@ -116,72 +108,75 @@ def load_repair(
         Outdated: windows were loaded after each dump.
     """
     events: list[LoadReport] = []
-    once = partial(_load, source, target, store, copier, database, table, events, progress)
+    once = partial(_load, connection, database, table, events, copier, progress)
     for _ in range(DUMPS - 1):
         try:
             return once(directory)
         except Outdated as error:
-            name = target.policy.target_of(database)
+            name = connection.target.policy.target_of(database)
             _LOG.info("a window was loaded since the dump, which is made again: %s", error, extra=about(name, table))
         directory = again()
     return once(directory)
 
 
 def _load(
-    source: Source,
-    target: Target,
-    store: DumpStore,
-    copier: Copier,
+    connection: Connection,
     database: str,
     table: str | None,
     events: list[LoadReport],
+    copier: Copier | None,
     progress: Progress | None,
     directory: str,
 ) -> Repair:
-    name, evid = target.policy.target_of(database), store.header(directory).to_evid
+    evid, name = connection.store.header(directory).to_evid, connection.target.policy.target_of(database)
     if table is None:
-        release(target, name)  # not where nothing is repaired
-    before = bring_up(source, target, store, copier, database, table, evid, progress=progress)
+        release(connection.target, name)  # not where nothing is repaired
+    before = bring_up(connection, database, table, evid, copier=copier, progress=progress)
     if before is not None:
         events.append(before)
         if before.held:
             _LOG.warning("events before the repair are held: %s", before.held[0].reason, extra=about(name, table))
-    load = repl_load(target, ReplLoad(directory, name), store, copier, repair=True, source=source.metastore, progress=progress)
+    load = repl_load(
+        connection.target,
+        ReplLoad(directory, name),
+        connection.store,
+        copier or connection.copier,
+        repair=True,
+        source=connection.source.metastore,
+        progress=progress,
+    )
     return Repair(directory, load, tuple(events))
 
 
 def to_dump(
-    source: Source, target: Target, database: str, table: str | None, partitions: tuple[str, ...] | None
+    connection: Connection, database: str, table: str | None, partitions: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
     """The partitions to dump for a repair; None, for all of a table, also where no events bring it to where they stand then."""
+    target = connection.target
     state = replica_state(target.metastore.database(target.policy.target_of(database)))
-    if partitions is None or table is None or not _why_as_it_is(source, state, table):
+    if partitions is None or table is None or not _why_as_it_is(connection.source, state, table):
         return partitions
     _LOG.info("all of the table is repaired: no events bring the rest of it up", extra=about(database, table))
     return None
 
 
 def bring_up(
-    source: Source,
-    target: Target,
-    store: DumpStore,
-    copier: Copier,
+    connection: Connection,
     database: str,
     table: str | None,
     evid: int,
     *,
+    copier: Copier | None = None,
     progress: Progress | None = None,
 ) -> LoadReport | None:
     """Brings a table's lane (or a whole database) up to an event id, so that an object of that moment can be loaded.
 
     Args:
-        source: the source side.
-        target: the target side.
-        store: where the dump of the events goes.
-        copier: copies files.
+        connection: both sides.
         database: source database.
         table: its table, or None for all.
         evid: where to.
+        copier: copies files; threads of this process where None.
         progress: shows the progress.
 
     Returns:
@@ -190,6 +185,7 @@ def bring_up(
     Raises:
         BadRequest: the target database is no finished replica.
     """
+    source, target = connection.source, connection.target
     name = target.policy.target_of(database)
     state = replica_state(target.metastore.database(name))
     if state.applied is None:
@@ -200,9 +196,15 @@ def bring_up(
     position = min(state.applied, state.position(table or ""))
     while position < evid:
         _LOG.info("events after %d are loaded before the repair", position, extra=about(name, table, evid))
-        window = repl_dump(source, ReplDump(database, None, position, evid), store, progress=progress)
+        window = repl_dump(source, ReplDump(database, None, position, evid), connection.store, progress=progress)
         load = repl_load(
-            target, ReplLoad(window.directory, name), store, copier, only=table, source=source.metastore, progress=progress
+            target,
+            ReplLoad(window.directory, name),
+            connection.store,
+            copier or connection.copier,
+            only=table,
+            source=source.metastore,
+            progress=progress,
         )
         # A rename or a transaction may join others to it that are further behind: their events are not to be passed over.
         lane = next((held for held in load.held if table in held.tables and not held.tried), None)

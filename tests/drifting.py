@@ -60,9 +60,7 @@ class Drifting:
 
     def repair(self, found: TableDrift) -> list[str]:
         """Why it is not repaired, if it is not."""
-        connection = self.connection
-        sides = connection.source, connection.target, connection.store, connection.copier
-        return repair_drift(*sides, self.origin.database, found, progress=None)
+        return repair_drift(self.connection, self.origin.database, found, progress=None)
 
     def repaired(self, table: str) -> dict[str, str]:
         """Finds drift and repairs it; then the replica is equal, and nothing is found again."""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from hive_replication.copy.tasks import Copier
+from hive_replication.connect import Connection
 from hive_replication.drift.findings import TableDrift
-from hive_replication.dump.format.interface import DumpStore
-from hive_replication.dump.source import Source
-from hive_replication.load.replica.target import Target
 from hive_replication.progress import Progress
 from hive_replication.repair import repair
 
 
 def repair_drift(
-    source: Source,
-    target: Target,
-    store: DumpStore,
-    copier: Copier,
+    connection: Connection,
     database: str,
     drift: TableDrift,
     *,
@@ -24,10 +18,7 @@ def repair_drift(
     """Repairs a table's drifted partitions, or the table if it has none.
 
     Args:
-        source: the source side.
-        target: the target side.
-        store: where dumps go.
-        copier: copies files.
+        connection: both sides.
         database: source database.
         drift: the result of its scan.
         progress: shows the progress; None for nothing.
@@ -38,5 +29,5 @@ def repair_drift(
     if not drift.drifted:
         return []
     partitions = tuple(one.partition for one in drift.drifted if one.partition) or None
-    done = repair(source, target, store, copier, database, drift.table, partitions, progress=progress)
+    done = repair(connection, database, drift.table, partitions, progress=progress)
     return [f"{drift.table} is not repaired: {held.reason}" for held in done.load.held]

@@ -131,7 +131,7 @@ def _compare(
     if not different and _same_properties(connection, name):
         return tables, None
     gap = Gap("failback", state.applied or 0, f"{name!r} replaced {target_name!r}, which becomes its replica")
-    recovery, dump = dump_recovery(source, target, connection.store, name, gap, progress=progress)
+    recovery, dump = dump_recovery(connection, name, gap, progress=progress)
     return recovery.tables, _load(connection, dump.directory, target_name, copier, progress)
 
 

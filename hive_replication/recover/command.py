@@ -20,9 +20,9 @@ import logging
 import secrets
 from dataclasses import dataclass, replace
 
+from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import DumpResult, Known
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, MissingEvents, Refused
@@ -68,24 +68,20 @@ class Recovery:
 
 
 def recover(
-    source: Source,
-    target: Target,
-    store: DumpStore,
-    copier: Copier,
+    connection: Connection,
     database: str,
     *,
     dry_run: bool = False,
+    copier: Copier | None = None,
     progress: Progress | None = None,
 ) -> Recovery | None:
     """Recovers a replica from a gap; None where there is none.
 
     Args:
-        source: the source side.
-        target: the target side.
-        store: where the dump goes.
-        copier: copies files.
+        connection: both sides.
         database: source database; the policy names its replica.
         dry_run: compare only, change nothing.
+        copier: copies files; threads of this process where None.
         progress: shows the progress.
 
     Raises:
@@ -93,26 +89,31 @@ def recover(
         Refused: it is a replica of another source, the source does not have the database any more, it was undone by request, or
             another load runs.
     """
+    source, target = connection.source, connection.target
     gap = find_gap(source, target, database, interrupted=True)
     if gap is None:
         return None
     if dry_run:
         return Recovery(database, gap, _looked(source, target, database, gap, progress).tables)
-    made, dump = dump_recovery(source, target, store, database, gap, progress=progress)
-    statement = ReplLoad(dump.directory, target.policy.target_of(database))
-    load = repl_load(target, statement, store, copier, source=source.metastore, progress=progress)
+    made, dump = dump_recovery(connection, database, gap, progress=progress)
+    load = repl_load(
+        target,
+        ReplLoad(dump.directory, target.policy.target_of(database)),
+        connection.store,
+        copier or connection.copier,
+        source=source.metastore,
+        progress=progress,
+    )
     return replace(made, load=load)
 
 
 def dump_recovery(
-    source: Source, target: Target, store: DumpStore, database: str, gap: Gap, *, progress: Progress | None = None
+    connection: Connection, database: str, gap: Gap, *, progress: Progress | None = None
 ) -> tuple[Recovery, DumpResult]:
     """The first half of a recovery: compares, and dumps what differs. ``REPL LOAD`` of the dump is the second.
 
     Args:
-        source: the source side.
-        target: the target side.
-        store: where the dump goes.
+        connection: both sides.
         database: source database.
         gap: why.
         progress: shows the progress.
@@ -121,6 +122,7 @@ def dump_recovery(
         Refused: the source does not have the database any more, it was undone by request, another policy writes the target, it is
             marked as incompatible, or another load runs.
     """
+    source, target = connection.source, connection.target
     if source.metastore.database(database) is None:
         raise Refused(
             f"{gap.reason}; and the source has no database {database!r} any more: if that is meant, drop the target database "
@@ -130,13 +132,13 @@ def dump_recovery(
     _mark(target, target.policy.target_of(database), token)
     found = _looked(source, target, database, gap, progress)
     try:
-        dump = repl_dump(source, ReplDump(database), store, known=found.known(token), progress=progress)
+        dump = repl_dump(source, ReplDump(database), connection.store, known=found.known(token), progress=progress)
     except MissingEvents as error:
         if gap.kind != UNFINISHED:
             raise
         gap = Gap("missing events", gap.applied, str(error))
         found = _looked(source, target, database, gap, progress)
-        dump = repl_dump(source, ReplDump(database), store, known=found.known(token), progress=progress)
+        dump = repl_dump(source, ReplDump(database), connection.store, known=found.known(token), progress=progress)
     return Recovery(database, gap, found.tables, dump), dump
 
 

@@ -178,17 +178,14 @@ class Engine:
     def _recover(self, database: str, gap: Gap) -> tuple[DumpResult, Recovery]:
         what = "what is missing is dumped" if gap.kind == UNFINISHED else "the database is compared, and what differs is dumped"
         self.log.warning("%s: %s", what, gap.reason)
-        connection = self.connection
-        found, dump = dump_recovery(
-            connection.source, connection.target, connection.store, database, gap, progress=LoggedProgress(self.log)
-        )
+        found, dump = dump_recovery(self.connection, database, gap, progress=LoggedProgress(self.log))
         return dump, found
 
     def dump(self, statement: ReplDump, partitions: tuple[str, ...] | None = None, *, made: MadeWith | None = None) -> DumpResult:
         """``REPL DUMP``."""
         connection, progress = self.connection, LoggedProgress(self.log)
         if partitions is not None:
-            partitions = to_dump(connection.source, connection.target, statement.database, statement.table, partitions)
+            partitions = to_dump(connection, statement.database, statement.table, partitions)
         return repl_dump(connection.source, statement, connection.store, partitions=partitions, made_with=made, progress=progress)
 
     def load(self, statement: ReplLoad, *, repair: bool) -> LoadReport:
@@ -221,10 +218,9 @@ class Engine:
         Raises:
             Failure: the load failed as a whole.
         """
-        connection = self.connection
-        sides = connection.source, connection.target, connection.store, self.copier
+        progress = LoggedProgress(self.log)
         with as_dagster_failure(), acting_as(self.by):
-            return load_repair(*sides, database, table, directory, again, progress=LoggedProgress(self.log))
+            return load_repair(self.connection, database, table, directory, again, copier=self.copier, progress=progress)
 
     def is_whole(self, directory: str) -> bool:
         """Whether a dump of a table is of all its partitions, as also one may be that was asked for some of them."""

@@ -12,16 +12,12 @@ from typing import Any, Literal
 
 from hive_replication import failover
 from hive_replication.connect import Connection, connect
-from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import MadeWith
-from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError
 from hive_replication.load import parts_of_window
 from hive_replication.load.command import repl_load
 from hive_replication.load.plan import call_groups
-from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Held, LoadReport
 from hive_replication.load.undo.undo import undo
 from hive_replication.policy import Policy
@@ -126,11 +122,11 @@ def _load(connection: Connection, job: Job) -> dict[str, Any]:
 
 
 def _repair(connection: Connection, job: Job) -> dict[str, Any]:
-    return _held(repair(*_parts(connection), job.source, job.table).load)
+    return _held(repair(connection, job.source, job.table).load)
 
 
 def _recover(connection: Connection, job: Job) -> dict[str, Any]:
-    done = recover(*_parts(connection), job.source)
+    done = recover(connection, job.source)
     return _held(done.load) if done is not None and done.load is not None else {}
 
 
@@ -158,10 +154,6 @@ def _finish(connection: Connection, job: Job) -> dict[str, Any]:
 def _reverse(connection: Connection, job: Job) -> dict[str, Any]:
     done = failover.reverse(connection, job.source, drop=True)
     return {"problem": ", ".join(done.held)}
-
-
-def _parts(connection: Connection) -> tuple[Source, Target, DumpStore, Copier]:
-    return connection.source, connection.target, connection.store, connection.copier
 
 
 def _held(report: LoadReport) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def test_names_used_again(acid: Warehouse, hive4_target: HiveDriver) -> None:
     connection = acid.connection
     connection.target.metastore.drop_table(acid.database, "z", delete_data=False)
     acid.sql("INSERT INTO z VALUES (10, 'later')", "UPDATE z SET b = 'changed' WHERE a = 9")
-    assert repair(connection.source, connection.target, connection.store, connection.copier, acid.database, "z").load.held == ()
+    assert repair(connection, acid.database, "z").load.held == ()
     acid.sql("INSERT INTO z VALUES (11, 'last')")
     assert acid.replicate().held == ()
     _assert_same(acid, hive4_target)

@@ -45,6 +45,5 @@ def test_the_file_comes_with_the_table_and_hive_reads_the_replica(warehouse: War
     found = {one.table: one.differences for one in verify(side, warehouse.database)}
     wanted = (f"parameter avro.schema.url names {place}, which is missing on the target",)
     assert found == {"early": wanted, "late": wanted}
-    sides = side.source, side.target, side.store, side.copier
-    repair(*sides, warehouse.database, "early")
+    repair(side, warehouse.database, "early")
     assert [one.differences for one in verify(side, warehouse.database)] == [(), ()]

@@ -194,8 +194,7 @@ def test_a_partition_that_was_added_to_a_replica_stays(filled: Warehouse, settin
     (mine,) = added
     (one,) = connection.target.metastore.partitions(database, "parts", ["ds=1"])
     connection.target.storage.write(f"{one.sd.location}/one", b"broken\n")
-    sides = connection.source, connection.target, connection.store, connection.copier
-    report = repair(*sides, database, None if whole else "parts").load
+    report = repair(connection, database, None if whole else "parts").load
     assert report.held == ()
     told = [skipped.reason for skipped in report.skipped if skipped.what == f"{database}.parts"]
     assert told == ["partitions of the target's own, which the source does not have, stay: ds=9"]

@@ -37,7 +37,7 @@ def test_what_events_lack_comes_with_a_repair(tmp_path_factory: pytest.TempPathF
         assert "impala.events" in told
         assert "team" not in told
         connection = made.connection
-        repair(connection.source, connection.target, connection.store, connection.copier, made.origin.database, "t")
+        repair(connection, made.origin.database, "t")
         assert _differences(made) == []
         made.replica.assert_equal()
         (found,) = [one for one in examine(connection) if one.check == "parameters"]

@@ -52,7 +52,7 @@ def killed(warehouse: Warehouse, number: int, *, table: str | None) -> bool:
                 statement = ReplLoad(warehouse.dump().directory, warehouse.database)
                 repl_load(connection.target, statement, connection.store, connection.copier, source=connection.source.metastore)
             else:
-                repair(connection.source, connection.target, connection.store, connection.copier, warehouse.database, table)
+                repair(connection, warehouse.database, table)
         except Killed:
             return True
     return False
@@ -96,7 +96,7 @@ def test_a_recovery_does_without_a_dump_that_is_gone(replica: Warehouse) -> None
     replica.sql("INSERT INTO b VALUES (9, '9')")
     with pytest.raises(Refused, match=f"hive-repl recover {name} does without it"):
         replica.replicate()
-    made = recover(connection.source, connection.target, connection.store, connection.copier, name)
+    made = recover(connection, name)
     assert made is not None
     assert (made.gap.kind, made.load and made.load.held) == ("interrupted load", ())
     replica.assert_equal()

@@ -174,14 +174,7 @@ def test_dropping_a_held_table_ends_the_hold(replicated: Warehouse) -> None:
     file = next(group.files[0] for event in replicated.connection.store.open(dump.directory).events() for group in event.groups)
     replicated.connection.source.storage.delete(file.uri)
     held = replicated.load(dump.directory).held[0]
-    repaired = repair(
-        replicated.connection.source,
-        replicated.connection.target,
-        replicated.connection.store,
-        replicated.connection.copier,
-        replicated.database,
-        "plain",
-    )
+    repaired = repair(replicated.connection, replicated.database, "plain")
     assert repaired.load.held == ()
     assert held.tables == ("plain",)
     replicated.assert_equal()
@@ -301,8 +294,7 @@ def test_repair_of_one_partition(replicated: Warehouse) -> None:
     for status in connection.target.storage.files(part.sd.location or ""):
         connection.target.storage.write(status.uri, b"broken\n")
     replicated.load_data("parts PARTITION (ds='3')", "33\n")
-    args = connection.source, connection.target, connection.store, connection.copier
-    done = repair(*args, replicated.database, "parts", ("ds=2",))
+    done = repair(connection, replicated.database, "parts", ("ds=2",))
     assert done.load.held == ()
     replicated.assert_equal()
     events = replicated.target_events()
@@ -310,7 +302,7 @@ def test_repair_of_one_partition(replicated: Warehouse) -> None:
     replicated.assert_equal()
     assert replicated.target_events() > events  # the database's applied id
     with pytest.raises(BadRequest, match="no partition"):
-        repair(*args, replicated.database, "parts", ("ds=nowhere",))
+        repair(connection, replicated.database, "parts", ("ds=nowhere",))
 
 
 def test_plan_tells_what_the_load_does_and_changes_nothing(replicated: Warehouse) -> None:

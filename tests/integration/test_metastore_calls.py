@@ -149,13 +149,12 @@ class Story:
             self.window("statistics", self.insert_and_tell)
         self.window("one by one", lambda: self.happen("b"), collapse=False, append="atomic")
         there = self.connected()
-        sides = there.source, there.target, there.store, there.copier
         days = tuple(f"ds={day}" for day in self.days)
         self.counted("replica", "verify", lambda: self.verify(there))
         self.counted("replica", "drift", lambda: DriftScan(there.source, there.target, self.database, 0.0).table("appended"))
         self.counted("replica", "undo", lambda: undo(there.target, self.database, None, since))
         release(there.target, self.database)
-        self.counted("replica", "repair of partitions", lambda: repair(*sides, self.database, "appended", days))
+        self.counted("replica", "repair of partitions", lambda: repair(there, self.database, "appended", days))
         tables = [f"t{day}" for day in self.days]
         self.window("tables created", lambda: self.each(origin.create, tables))
         self.window("tables changed", lambda: self.change_tables(tables))

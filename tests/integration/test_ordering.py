@@ -112,8 +112,7 @@ def test_repair_during_a_window_and_exchanged_partition(replicated: Warehouse) -
     replicated.load_data("parts PARTITION (ds='1')", "in the window\n")
     window = replicated.dump(start)
     replicated.load_data("a", "after it\n", overwrite=True)
-    args = connection.source, connection.target, connection.store, connection.copier
-    assert repair(*args, replicated.database, "a").load.held == ()
+    assert repair(connection, replicated.database, "a").load.held == ()
     late = replicated.load(window.directory)
     assert (late.held, {one.table for one in late.touched}) == ((), {"parts"})
     start = replicated.applied()

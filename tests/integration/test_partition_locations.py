@@ -91,7 +91,7 @@ def test_they_keep_their_paths_below_the_external_root(lake: Lake) -> None:
     storage.write(damaged.uri, b"x\n")
     assert [one.table for one in compare_database(lake.connection.source, lake.connection.target, lake.database)] == ["t"]
     connection = lake.connection
-    repair(connection.source, connection.target, connection.store, connection.copier, lake.database, "t", ("ds=2",))
+    repair(connection, lake.database, "t", ("ds=2",))
     assert {day: place for day, place in places(warehouse, "t").items() if day != "2"} == {"0": "table ds=0", "1": "own 2026/01"}
     assert_all_say_equal(warehouse, "t")
     # Its directory has old data when another one comes to the same place; that is not read.

@@ -201,8 +201,7 @@ def test_a_table_that_is_made_anew_keeps_grants_of_the_target_and_foreign_keys_t
     for one in (primary, foreign):
         pair.target.add_constraint(pair.replica, one)
     pair.target.grant(pair.replica, [granted(user("dr"), on=Securable("plain"), option=True), granted(user("dr"))])
-    source, target = pair.connection.source, pair.connection.target
-    repaired = repair(source, target, pair.connection.store, pair.connection.copier, pair.database, "plain")
+    repaired = repair(pair.connection, pair.database, "plain")
     assert (repaired.load.held, repaired.load.skipped) == ((), ())
     found = pair.target.table(pair.replica, "plain")
     assert found is not None

@@ -100,8 +100,8 @@ def test_storage_gone_and_a_change_that_the_target_refuses(warehouse: Warehouse,
     assert {one.tables for one in catch_up(warehouse).held} == {("typed",)}
     assert held_now(warehouse).keys() == {"typed"}
     warehouse.connection.target.metastore.drop_table(warehouse.database, "typed", delete_data=False)
-    sides, connection = (warehouse.connection.source, warehouse.connection.target), warehouse.connection
-    assert repair(*sides, connection.store, connection.copier, warehouse.database, "typed").load.held == ()
+    connection = warehouse.connection
+    assert repair(connection, warehouse.database, "typed").load.held == ()
     assert replica_state(connection.target.metastore.database(warehouse.database)).quarantines == {}
     warehouse.assert_equal()
 
@@ -130,7 +130,6 @@ def assert_status(warehouse: Warehouse, tmp_path: Path, *, attempts: int) -> Non
 def test_a_replica_of_a_table_that_is_left_out_by_now_stays_until_it_is_dropped(warehouse: Warehouse) -> None:
     """Windows, a repair of the database and a recovery hold it, and keep what it holds."""
     connection, name = warehouse.connection, warehouse.database
-    sides = connection.source, connection.target, connection.store, connection.copier
     warehouse.sql("CREATE TABLE odd (a INT)", "CREATE TABLE other (a INT)")
     warehouse.load_data("odd", "1\n")
     warehouse.replicate()
@@ -149,11 +148,11 @@ def test_a_replica_of_a_table_that_is_left_out_by_now_stays_until_it_is_dropped(
 
     stays(warehouse.replicate())
     warehouse.load_data("other", "1\n")
-    stays(repair(*sides, name).load)
+    stays(repair(connection, name).load)
     warehouse.load_data("other", "2\n")
     stays(warehouse.replicate(), told=False)
     gap = Gap(UNFINISHED, warehouse.applied() or 0, "tried")
-    stays(warehouse.load(dump_recovery(connection.source, connection.target, connection.store, name, gap)[1].directory))
+    stays(warehouse.load(dump_recovery(connection, name, gap)[1].directory))
     warehouse.load_data("other", "3\n")
     stays(warehouse.replicate(), told=False)
     assert warehouse.status() == warehouse.applied()
@@ -189,7 +188,7 @@ def test_a_bootstrap_holds_tables_without_storage(warehouse: Warehouse) -> None:
     warehouse.assert_equal(only="other")
     warehouse.assert_equal(only="gone")
     connection = warehouse.connection
-    recovery = recover(connection.source, connection.target, connection.store, connection.copier, warehouse.database)
+    recovery = recover(connection, warehouse.database)
     assert recovery is not None
     assert (recovery.gap.kind, [one.table for one in recovery.different]) == (UNFINISHED, ["lost"])
     assert held_now(warehouse) == {}

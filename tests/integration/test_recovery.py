@@ -90,9 +90,7 @@ class World:
         self.load(self.dump(self.applied or None))
 
     def recover(self, copier: Copier | None = None, *, dry_run: bool = False) -> Recovery:
-        connection = self.connection
-        sides = connection.source, connection.target, connection.store, copier or connection.copier
-        found = recover(*sides, DATABASE, dry_run=dry_run)
+        found = recover(self.connection, DATABASE, dry_run=dry_run, copier=copier)
         assert found is not None
         return found
 
@@ -210,10 +208,9 @@ def test_a_hole_in_the_log(world: World) -> None:
     with pytest.raises(Killed):
         world.recover(DyingCopier(world.connection.copier, 1))
     assert world.applied == first
-    sides = world.connection.source, world.connection.target
-    gap = find_gap(*sides, DATABASE)
+    gap = find_gap(world.connection.source, world.connection.target, DATABASE)
     assert gap is not None
-    _, dump = dump_recovery(*sides, world.connection.store, DATABASE, gap)
+    _, dump = dump_recovery(world.connection, DATABASE, gap)
     assert replica_state(replica.database(world.replica)).recovery == dump.header.recovery
     world.load(world.bootstrap)  # any other load
     world.refuses(dump.directory, "compared before other loads changed it")

@@ -166,7 +166,7 @@ def test_a_write_id_that_somebody_took_on_the_replica_holds_what_the_source_writ
     assert len(ledger.files(source=False, table="b")) == 1
     if not failed:
         stranger.abort()
-    repair(connection.source, target, connection.store, connection.copier, ledger.database, "a")
+    repair(connection, ledger.database, "a")
     ledger.write("a", "4")
     assert ledger.replicate().held == ()
     assert sorted(ledger.files(source=False).values()) == sorted(ledger.files(source=True).values())
@@ -255,12 +255,11 @@ def test_streaming_with_several_transactions_a_batch_is_held(ledger: Ledger, *, 
     assert ledger.files(source=False, table="b") == ledger.files(source=True, table="b") != {}
     (batch[1].abort if aborted else batch[1].commit)()
     batch[2].commit()
-    args = connection.source, connection.target, connection.store, connection.copier, ledger.database, "a"
     if aborted:
         with pytest.raises(ReplicationError, match=r"delta_0000001_0000003 has rows .* COMPACT 'major'"):
-            repair(*args)
+            repair(connection, ledger.database, "a")
     else:
-        assert repair(*args).load.held == ()
+        assert repair(connection, ledger.database, "a").load.held == ()
         assert ledger.files(source=False) == ledger.files(source=True) != {}
         assert ledger.replicate().held == ()
         assert connection.target.metastore.open_transactions() <= before
@@ -292,9 +291,8 @@ def test_a_repair_ends_what_wrote_to_its_table_alone(ledger: Ledger, killed: str
     ledger.replicate()
     assert replica_state(target.database(ledger.database)).held.keys() == {"a", "b"}
     name = None if whole else "a"
-    sides = connection.source, connection.target, connection.store, connection.copier, ledger.database, name
     dump = repl_dump(connection.source, ReplDump(ledger.database, name), connection.store)
-    bring_up(*sides, dump.last_evid)
+    bring_up(connection, ledger.database, name, dump.last_evid)
     if killed:
         with dying_at(killed, 1, after=False):
             ledger.load(dump.directory, repair=True)
@@ -322,8 +320,7 @@ def test_a_repair_ends_what_wrote_to_a_table_that_is_gone(ledger: Ledger) -> Non
     target.drop_table(ledger.database, "a", delete_data=False)
     writer.commit()
     assert [held.tables for held in ledger.replicate().held] == [("a",)]
-    args = connection.source, connection.target, connection.store, connection.copier, ledger.database, "a"
-    assert repair(*args).load.held == ()
+    assert repair(connection, ledger.database, "a").load.held == ()
     assert ledger.files(source=False) == ledger.files(source=True) != {}
     assert ledger.replicate().held == ()
     assert ledger.write_ids(source=False).sees(1)
@@ -479,8 +476,7 @@ def test_a_repair_rebuilds_a_table(ledger: Ledger) -> None:
     table = connection.target.metastore.table(ledger.database, "a")
     assert table is not None
     connection.target.storage.delete(f"{table.sd.location}/{name}")
-    args = connection.source, connection.target, connection.store, connection.copier, ledger.database
-    assert repair(*args, "a").load.held == ()
+    assert repair(connection, ledger.database, "a").load.held == ()
     assert ledger.files(source=False) == ledger.files(source=True) != {}
     again = ledger.begin()
     again.insert("a", "2\n")
@@ -538,7 +534,7 @@ def test_transactional_replicas_that_left_the_policy_stay(ledger: Ledger) -> Non
     left = with_acid(ledger, replicate=False)
     connection, name, content = left.connection, left.database, ledger.files(source=False)
     assert content != {}
-    assert repair(connection.source, connection.target, connection.store, connection.copier, name).load.held == ()
+    assert repair(connection, name).load.held == ()
     for _ in range(2):
         state = replica_state(connection.target.metastore.database(name))
         assert (sorted(state.left), state.held) == (["a", "b", "p"], {})
@@ -546,7 +542,7 @@ def test_transactional_replicas_that_left_the_policy_stay(ledger: Ledger) -> Non
         tables = list(connection.target.metastore.tables(name, ["a", "b", "p"]))
         assert [has_left(table) for table in tables] == [True] * 3
         gap = Gap(UNFINISHED, state.applied or 0, "tried")
-        _, dump = dump_recovery(connection.source, connection.target, connection.store, name, gap)
+        _, dump = dump_recovery(connection, name, gap)
         assert left.load(dump.directory).held == ()
 
 
@@ -558,7 +554,6 @@ def comparison(ledger: Ledger, table: str = "a") -> TableComparison:
 def test_what_is_not_as_a_reader_sees_it_at_the_source_is_found_and_mended(ledger: Ledger) -> None:
     """Verify, drift and recover: a file of the snapshot that is missing, changed or stray; compaction is no difference."""
     connection = ledger.connection
-    sides = connection.source, connection.target, connection.store, connection.copier
     source, target = connection.source, connection.target
     for text in ("1\n", "2\n"):
         writer = ledger.begin()
@@ -583,7 +578,7 @@ def test_what_is_not_as_a_reader_sees_it_at_the_source_is_found_and_mended(ledge
         drifted = scan.table("a")
         assert drifted is not None
         assert [one.partition for one in drifted.drifted] == [""]
-    assert repair_drift(*sides, ledger.database, drifted, progress=None) == []
+    assert repair_drift(connection, ledger.database, drifted, progress=None) == []
     assert comparison(ledger).differences == ()
 
     # What a compaction of the source leaves: one base, and nothing that it made needless.
@@ -609,8 +604,7 @@ def test_a_partition_is_repaired_alone(ledger: Ledger) -> None:
     for part in connection.target.metastore.partitions(ledger.database, "p"):
         for file in connection.target.storage.files(str(part.sd.location)):
             connection.target.storage.write(file.uri, b"broken\n")
-    sides = connection.source, connection.target, connection.store, connection.copier
-    assert repair(*sides, ledger.database, "p", ("ds=1",)).load.held == ()
+    assert repair(connection, ledger.database, "p", ("ds=1",)).load.held == ()
     assert comparison(ledger, "p").repairs == ("ds=2",)
     assert connection.target.metastore.table(ledger.database, "p") == kept  # it was not rebuilt
     (part,) = connection.target.metastore.partitions(ledger.database, "p", ["ds=1"])
@@ -638,7 +632,7 @@ def test_a_recovery_leaves_what_is_equal(ledger: Ledger) -> None:
     table = target.metastore.table(ledger.database, "b")
     assert table is not None
     target.storage.delete(f"{table.sd.location}/{name}")
-    recovery = recover(connection.source, target, connection.store, connection.copier, ledger.database)
+    recovery = recover(connection, ledger.database)
     assert recovery is not None
     assert recovery.load is not None
     assert [one.table for one in recovery.different] == ["b"]
@@ -680,7 +674,7 @@ def test_a_recovery_has_the_end_of_a_transaction_that_was_open_when_tables_were_
         return found
 
     monkeypatch.setattr("hive_replication.recover.command.survey", then_ended)
-    recovery = recover(connection.source, target, connection.store, connection.copier, ledger.database)
+    recovery = recover(connection, ledger.database)
     assert recovery is not None
     assert [one.table for one in recovery.different] == ["a"]
     assert ledger.replicate().held == ()

@@ -162,7 +162,7 @@ def test_a_database_goes_back_over_kills_and_forward_again(
     warehouse.assert_equal()
     undo(target, name, None, evids[0])
     assert picture(warehouse)["content"] == pictures[evids[0]]["content"]
-    repair(warehouse.connection.source, target, warehouse.connection.store, warehouse.connection.copier, name)
+    repair(warehouse.connection, name)
     warehouse.assert_equal()
 
 
@@ -179,7 +179,7 @@ def test_a_recovery_leaves_a_table_that_was_undone_until_it_is_released(warehous
     undo(target, name, "t", first)
     for table in ("t", "lost"):
         warehouse.load_data(table, "3\n")
-    _, dump = dump_recovery(source, target, connection.store, name, Gap(UNFINISHED, warehouse.applied() or 0, "lost"))
+    _, dump = dump_recovery(connection, name, Gap(UNFINISHED, warehouse.applied() or 0, "lost"))
     assert warehouse.load(dump.directory).held == ()
     warehouse.load_data("t", "4\n")
     assert [(one.tables, one.tried) for one in warehouse.replicate().held] == [(("t",), False)]
@@ -187,7 +187,7 @@ def test_a_recovery_leaves_a_table_that_was_undone_until_it_is_released(warehous
     assert warehouse.content(source=False)["t"] == content
     assert find_gap(source, target, name) is None
     assert release(target, name, "t")
-    found = recover(source, target, connection.store, connection.copier, name)
+    found = recover(connection, name)
     assert found is not None
     assert (found.gap.kind, [one.table for one in found.different]) == (UNFINISHED, ["t"])
     assert replica_state(target.metastore.database(name)).held == {}
@@ -254,7 +254,7 @@ def test_what_was_repaired_since_stays_or_comes_whole(warehouse: Warehouse) -> N
             target.storage.delete(file.uri)
     target.metastore.drop_table(name, "dropped", delete_data=False)
     for table in tables:
-        repair(source, target, connection.store, connection.copier, name, table)
+        repair(connection, name, table)
     warehouse.assert_equal()
     repaired = warehouse.content(source=False)
     warehouse.load_data("quiet", "3\n")
@@ -270,7 +270,7 @@ def test_what_was_repaired_since_stays_or_comes_whole(warehouse: Warehouse) -> N
     gap = find_gap(source, target, name)
     assert gap is not None
     assert gap.kind == UNFINISHED
-    assert recover(source, target, connection.store, connection.copier, name) is not None
+    assert recover(connection, name) is not None
     warehouse.load_data("busy", "4\n")
     assert warehouse.replicate().held == ()
     warehouse.assert_equal()
@@ -302,7 +302,7 @@ def test_an_undo_that_is_left_unfinished_and_released_loses_nothing(
         undo(target, name, None, first)
     release(target, name)
     warehouse.replicate()
-    repair(warehouse.connection.source, target, warehouse.connection.store, warehouse.connection.copier, name, "other")
+    repair(warehouse.connection, name, "other")
     warehouse.assert_equal()
 
 

@@ -77,7 +77,7 @@ def test_owners_are_compared_repaired_and_follow_the_source(replicated: Warehous
     for table in ("plain", "seen"):
         (told,) = compared(replicated)[table].differences
         assert told.startswith("owner is 'somebody' on the target, ")
-        repair(connection.source, connection.target, connection.store, connection.copier, name, table)
+        repair(connection, name, table)
     replicated.sql("ALTER TABLE parts SET OWNER USER ann", "ALTER TABLE plain SET OWNER ROLE admin")
     replicated.replicate()
     assert [one.differences for one in compared(replicated).values()] == [()] * 4

@@ -148,8 +148,7 @@ def test_out_of_the_policy_and_in_again(site: Ledger) -> None:
     assert connection.target.metastore.table(site.database, "leaves") is None
     site.write("outside", "4", "5")
     site.rename("outside", "leaves")
-    sides = connection.source, connection.target, connection.store, connection.copier
-    repair(*sides, site.database, "leaves")
+    repair(connection, site.database, "leaves")
     _assert_same(site, "leaves")
     site.write("leaves", "6")
     assert one.replicate().held == ()
@@ -165,8 +164,6 @@ def test_dropped_on_the_target_and_repaired(site: Ledger, left: str, monkeypatch
     target.metastore.drop_table(site.database, name, delete_data=False)
     assert site.highest(source=False, table=name) == 3
     site.write(name, "4", "5")
-    connection = site.connection
-    sides = connection.source, target, connection.store, connection.copier
     if left == "a load that was killed":
         drop_table = type(target.metastore).drop_table
 
@@ -177,9 +174,9 @@ def test_dropped_on_the_target_and_repaired(site: Ledger, left: str, monkeypatch
 
         monkeypatch.setattr(type(target.metastore), "drop_table", ending)
         with pytest.raises(Unreachable):
-            repair(*sides, site.database, name)
+            repair(site.connection, site.database, name)
         monkeypatch.undo()
-    assert repair(*sides, site.database, name).load.held == ()
+    assert repair(site.connection, site.database, name).load.held == ()
     _assert_same(site, name)
     site.write(name, "6")
     assert site.replicate().held == ()

@@ -98,13 +98,12 @@ def test_s163_directory_missing(site: Ledger) -> None:
     assert held.tables == ("s163",)
     assert path in held.reason
     assert "cmroot" in held.reason
-    sides = site.connection.source, site.connection.target, site.connection.store, site.connection.copier
     directory = path.rsplit("/", 2)[0]
     site.connection.source.storage.delete(directory, recursive=True)
-    (held,) = repair(*sides, site.database, "s163").load.held
+    (held,) = repair(site.connection, site.database, "s163").load.held
     assert f"the directory {directory} was missing at the source" in held.reason
     site.connection.source.storage.mkdirs(directory)
-    assert repair(*sides, site.database, "s163").load.held == ()
+    assert repair(site.connection, site.database, "s163").load.held == ()
     assert site.files(source=False, table="s163") == {}
 
 
@@ -153,8 +152,7 @@ def test_s170_bootstrap_after_major_compaction(site: Ledger) -> None:
     compaction = site.begin()
     source.storage.write(f"{table.sd.location}/base_0000002_v{compaction.transaction:07d}/000000_0", b"1\n2\n")
     compaction.commit()
-    sides = source, site.connection.target, site.connection.store, site.connection.copier
-    assert repair(*sides, site.database, "s170").load.held == ()
+    assert repair(site.connection, site.database, "s170").load.held == ()
     assert site.files(source=False, table="s170") == {"base_0000002/000000_0": b"1\n2\n"}
     assert site.highest(source=False, table="s170") == 2
     written(site, "s170", "3\n")
@@ -177,8 +175,7 @@ def test_s173_acid_tables_added_to_a_policy(site: Ledger) -> None:
     written(site, "s173", "1\n")
     assert left.replicate().held == ()
     assert site.connection.target.metastore.table(site.database, "s173") is None
-    sides = site.connection.source, site.connection.target, site.connection.store, site.connection.copier
-    assert repair(*sides, site.database, "s173").load.held == ()
+    assert repair(site.connection, site.database, "s173").load.held == ()
     assert same(site, "s173")
     written(site, "s173", "2\n")
     assert site.replicate().held == ()
@@ -193,7 +190,7 @@ def test_s176_added_with_open_transactions(site: Ledger) -> None:
     stuck.insert("s176", "never\n")
     stuck.lock("s176")
     hasty = with_acid(site, open_txn_timeout=0).connection
-    assert repair(hasty.source, hasty.target, hasty.store, hasty.copier, site.database, "s176").load.held == ()
+    assert repair(hasty, site.database, "s176").load.held == ()
     assert list(site.files(source=False, table="s176").values()) == [b"1\n"]
     assert site.highest(source=False, table="s176") == 2
     written(site, "s176", "2\n")

@@ -194,10 +194,9 @@ def test_rebuilt_by_a_repair(ledger: Ledger, last: Hop) -> None:
     assert ledger.replicate().held == ()
     last.replicate()
     connection = ledger.connection
-    sides = connection.source, connection.target, connection.store, connection.copier
     connection.target.metastore.drop_table(ledger.database, "r", delete_data=False)
     ledger.write("r", "3")
-    assert repair(*sides, ledger.database, "r").load.held == ()
+    assert repair(connection, ledger.database, "r").load.held == ()
     ledger.write("r", "4")
     assert ledger.replicate().held == ()
     last.replicate()

@@ -113,14 +113,9 @@ def test_s070_constraints(warehouse: Warehouse) -> None:
     target = warehouse.connection.target.metastore
     (kept,) = target.constraints(warehouse.database, "parent")
     target.drop_constraint(warehouse.database, "parent", kept.name)
-    repaired = repair(*_sides(warehouse), warehouse.database, "parent")
+    repaired = repair(warehouse.connection, warehouse.database, "parent")
     assert (repaired.load.held, repaired.load.applied["SetConstraints"]) == ((), 2)
     assert_same_constraints(warehouse, {"parent": 1})
-
-
-def _sides(warehouse: Warehouse) -> tuple[object, object, object, object]:
-    connection = warehouse.connection
-    return connection.source, connection.target, connection.store, connection.copier
 
 
 def test_s070_constraints_again_after_a_crash(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +184,7 @@ def test_s071_stats_after_analyze(counted: Warehouse) -> None:
     assert statistics(counted, "plain", source=True)[""][1] == {"a", "b"}  # type: ignore[index]
     assert statistics(counted, "plain", source=False)[""][1] == frozenset()  # type: ignore[index]
     assert statistics(counted, "parts", source=False)["claims"] == {"['1']": frozenset(), "['2']": {"a"}}
-    assert repair(*_sides(counted), counted.database, "plain").load.held == ()
+    assert repair(counted.connection, counted.database, "plain").load.held == ()
     assert_same_statistics(counted, "plain")
 
 

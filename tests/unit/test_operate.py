@@ -56,7 +56,7 @@ def test_what_the_policy_leaves_out_is_neither_compared_nor_repaired(policy: dic
     connection: Any = SimpleNamespace(source=source, target=target)
     repairs: list[Callable[[], object]] = [
         partial(operate.repair, connection, "sales.Secrets", force=True),
-        partial(repair, source, target, connection, connection, "sales", "secrets"),
+        partial(repair, connection, "sales", "secrets"),
         partial(verify, connection, "sales.secrets"),
         partial(repair_table, connection, SimpleNamespace(connection=connection), connection, Database("sales"), "secrets"),
     ]

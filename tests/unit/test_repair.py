@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import dagster as dg
 import pytest
 
+from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest, Outdated
 from hive_replication.load import window
 from hive_replication.load.operations import kinds as op
@@ -42,12 +43,13 @@ class _Replicas:
         monkeypatch.setattr(MODULE, "repl_dump", self._dump)
         monkeypatch.setattr("repl_assets.steps.engine.repl_dump", self._dump)
         monkeypatch.setattr(MODULE, "repl_load", self._load)
-        self.store: Any = SimpleNamespace(header=lambda directory: SimpleNamespace(to_evid=int(directory)))
+        store: Any = SimpleNamespace(header=lambda directory: SimpleNamespace(to_evid=int(directory)))
         policy = SimpleNamespace(target_of=str)
         metastore = SimpleNamespace(database=lambda _: database_with_state(Database("db", parameters={}), self.state))
-        self.source: Any = SimpleNamespace(require_included=lambda *_: None)
-        self.source.metastore = SimpleNamespace(event=lambda evid: evid if evid > self.purged else None)
-        self.target: Any = SimpleNamespace(metastore=metastore, policy=policy)
+        source: Any = SimpleNamespace(require_included=lambda *_: None)
+        source.metastore = SimpleNamespace(event=lambda evid: evid if evid > self.purged else None)
+        target: Any = SimpleNamespace(metastore=metastore, policy=policy)
+        self.connection = Connection(source, target, store, cast("Any", None))
 
     def _dump(self, _source: object, statement: Any, *_: object, partitions: tuple[str, ...] | None = None, **__: object) -> Any:
         self.parts.append(partitions)
@@ -59,12 +61,11 @@ class _Replicas:
         return self.load(statement, repair)
 
     def repair(self, table: str | None = "t", partitions: tuple[str, ...] | None = None) -> Repair:
-        return repair(self.source, self.target, self.store, cast("Any", None), "db", table, partitions)
+        return repair(self.connection, "db", table, partitions)
 
     def materialize(self) -> Repair:
         """The same in a run of Dagster, which makes the dumps itself."""
-        connection: Any = SimpleNamespace(source=self.source, target=self.target, store=self.store)
-        engine = Engine(connection, cast("Any", None), cast("Any", None))
+        engine = Engine(self.connection, cast("Any", None), cast("Any", None))
 
         def dump() -> str:
             return engine.dump(ReplDump("db", "t")).directory
@@ -72,7 +73,7 @@ class _Replicas:
         return engine.repair("db", "t", dump(), dump)
 
     def bring_up(self, evid: int) -> Any:
-        return bring_up(self.source, self.target, cast("Any", None), cast("Any", None), "db", "t", evid)
+        return bring_up(self.connection, "db", "t", evid)
 
 
 DONE = SimpleNamespace(held=(), applied={})

@@ -55,8 +55,7 @@ def drift(
             if connection.source.metastore.table(database, table) is None:
                 raise BadRequest(f"the source {connection.source.metastore.uri} has no table {name}")
             raise BadRequest(f"{name} has no files, or no replica: nothing can drift")
-        sides = connection.source, connection.target, connection.store, connection.copier
-        repaired = partial(repair_drift, *sides, database, progress=progress)
+        repaired = partial(repair_drift, connection, database, progress=progress)
         held = [reason for one in found if repair for reason in _held(one, repaired)]
     columns = ("table", "looked at", "partition", "files", "being written", "not told")
     rows = ((one.table, one.looked, drifted.partition, drifted.reason, "", "") for one in found for drifted in one.drifted)

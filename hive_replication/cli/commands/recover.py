@@ -26,17 +26,8 @@ def recover(
     from hive_replication.recover import recover as recover_database
 
     chosen = settings(context, config, json)
-    connection = chosen.connect()
     with shown() as progress:
-        found = recover_database(
-            connection.source,
-            connection.target,
-            connection.store,
-            connection.copier,
-            name.lower(),
-            dry_run=dry_run,
-            progress=progress,
-        )
+        found = recover_database(chosen.connect(), name.lower(), dry_run=dry_run, progress=progress)
     if found is None:
         chosen.output.data({"gap": None})
         chosen.output.remark(f"{name} has no gap: the next events can be applied")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from hive_replication.connect import Connection
 from hive_replication.errors import Refused, Unreachable
 from hive_replication.load import bootstrap, source_history
 from hive_replication.load.operations.transactions import policy_of
@@ -107,9 +108,9 @@ def test_a_database_whose_recovery_would_not_be_loaded_is_not_recovered(
     home = database_with_state(Database("db", parameters={}), state)
     policy = SimpleNamespace(name="a", target_of=str)
     both: Any = SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=policy)
-    nowhere: Any = None
+    connection = Connection(both, both, cast("Any", None), cast("Any", None))
     with pytest.raises(Refused, match=why):
-        dump_recovery(both, both, nowhere, "db", Gap("missing events", 40, "purged"))
+        dump_recovery(connection, "db", Gap("missing events", 40, "purged"))
 
 
 def test_a_database_that_is_marked_as_incompatible_is_not_recovered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +120,9 @@ def test_a_database_that_is_marked_as_incompatible_is_not_recovered(monkeypatch:
             monkeypatch.setattr(import_module(name), lock, lambda *_: nullcontext())
     home = database_with_state(Database("db", parameters={"repl.incompatible": "true"}), ReplicaState(SOURCE, 40))
     both: Any = SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=SimpleNamespace(target_of=str))
-    nowhere: Any = None
+    connection = Connection(both, both, cast("Any", None), cast("Any", None))
     with pytest.raises(Refused, match=r"'db' has repl\.incompatible=true"):
-        dump_recovery(both, both, nowhere, "db", Gap("missing events", 40, "purged"))
+        dump_recovery(connection, "db", Gap("missing events", 40, "purged"))
     assert not advance(both, "db", 40, 50, 0, "")
 
 

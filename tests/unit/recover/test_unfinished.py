@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from hive_replication.connect import Connection
 from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents
 from hive_replication.load.replica.state import SOURCE, ReplicaState, with_state
@@ -53,7 +54,8 @@ class Replica:
         metastore = SimpleNamespace(database=lambda _: database, table_names=lambda _: ["a", "c"], tables=self.tables)
         target: Any = SimpleNamespace(policy=POLICY, metastore=metastore)
         store: Any = SimpleNamespace(create=lambda *_, **__: self.draft)
-        return dump_recovery(self.source, target, store, "db", Gap(UNFINISHED, self.state.applied or 0, "failed for b"))[0]
+        connection = Connection(self.source, target, store, cast("Any", None))
+        return dump_recovery(connection, "db", Gap(UNFINISHED, self.state.applied or 0, "failed for b"))[0]
 
 
 @pytest.fixture
