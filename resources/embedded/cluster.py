@@ -61,14 +61,17 @@ class Cluster:
 
         Raises:
             BadRequest: Java is missing or too old, a name is no side's, a jar is not the locked one, a port is taken, the folder
-                is of a version that had no PostgreSQL.
+                cannot be made, or is of a version that had no PostgreSQL.
             ReplicationError: a server does not start.
         """
         sides, metastores = _parts(names)
         java.java()
         for name in metastores:
             metastore.require_postgresql(self.directory, name)
-        self.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadRequest(f"cannot make {self.directory}: {error.strerror}; name another folder (--dir)") from error
         with self._locked(), ExitStack() as reserved:
             if self.tls and not certificates.of(self.directory) and self._ports():
                 raise BadRequest(f"the servers in {self.directory} were made without TLS: name another folder")
@@ -210,7 +213,10 @@ class Cluster:
         return ports
 
     def _ports(self) -> dict[str, dict[str, int]]:
-        return json.loads(self._state.read_text(encoding="utf-8")) if self._state.is_file() else {}
+        try:
+            return json.loads(self._state.read_text(encoding="utf-8")) if self._state.is_file() else {}
+        except ValueError as error:  # a kill while it was written
+            raise BadRequest(f"{self._state} is damaged: name another folder (--dir), or remove this one") from error
 
     def _servers(self) -> dict[str, int]:
         return {f"{owner}.{role}": ports[role] for owner, ports in self._ports().items() for role in _ROLES if role in ports}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hive_replication.errors import BadRequest
-from resources.embedded import versions
-from resources.embedded.cluster import _parts
+from resources.embedded import java, versions
+from resources.embedded.cluster import Cluster, _parts
 from resources.embedded.jars import locked
 
 
@@ -40,3 +42,12 @@ def test_every_version_has_its_jars() -> None:
         assert f"org.apache.hive:hive-exec:{version.number}" in jars
         assert any("hive-hcatalog-server-extensions" in one for one in jars), "the notification listener"
         assert any(":tar.gz:" in one for one in groups[version.groups[0]]), "the schema scripts"
+
+
+def test_a_folder_that_cannot_be_made_or_is_damaged_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "java", lambda: Path("java"))
+    (tmp_path / "ports.json").write_text("", encoding="utf-8")
+    with pytest.raises(BadRequest, match=r"ports\.json is damaged"):
+        Cluster(tmp_path).status()
+    with pytest.raises(BadRequest, match=r"cannot make .*ports\.json: File exists; name another folder"):
+        Cluster(tmp_path / "ports.json").up()
