@@ -41,7 +41,8 @@ def condition_of(text: str) -> Condition:
     try:
         return _condition(_parsed(text))
     except (SqlglotError, ValueError, RecursionError) as error:
-        raise ValueError(f"{text[:200]!r} is no partition filter ({str(error).partition('.')[0][:200]}): {_TAKEN}") from error
+        said = str(error).partition(" for <class")[0].partition(".")[0][:200]  # without the parser's own names
+        raise ValueError(f"{text[:200]!r} is no partition filter ({said}): {_TAKEN}") from error
 
 
 def _parsed(text: str) -> sql.Expr:

@@ -13,6 +13,7 @@ T = TypeVar("T")
 _SAID = {
     "extra_forbidden": "there is no such setting",
     "missing": "it has to be set",
+    "string_type": "a text is meant: put a number, yes or no in quotes",
     "tuple_type": "a list is meant, such as [a, b]",
     "dict_type": "names and values are meant, such as {name: value}",
     "model_type": "names and values of settings are meant, such as {name: value}",

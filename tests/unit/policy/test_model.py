@@ -60,9 +60,11 @@ def test_names_and_patterns(tmp_path: Path) -> None:
         (("databases: {", "name: [{"), "is not YAML: while parsing a flow sequence, line "),
         (('["*_tmp"]', '"*"'), "exclude: a list is meant, such as [a, b]"),
         (("{sales: sales_copy}", "[sales]"), "databases: names and values are meant, such as {name: value}"),
+        (('exclude: ["*_tmp"]', "spark: {spark.executor.cores: 2}"), "spark.spark.executor.cores: a text is meant: put a number"),
         ((TEXT, ""), "top level: names and values of settings are meant"),
         (('exclude: ["*_tmp"]', "max_events: 0"), "max_events: "),
         (('exclude: ["*_tmp"]', "partition_filters: {sales: {'*': dt IS NULL}}"), "'dt IS NULL' is no partition filter"),
+        (('exclude: ["*_tmp"]', "partition_filters: {sales: {'*': dt >}}"), "(Required keyword: 'expression' missing): Hive's"),
         (('exclude: ["*_tmp"]', "partition_filters: {sale: {'*': dt = 1}}"), "partition_filters.sale: no database of the policy"),
         (
             ("hdfs://source:8020", "hdfs://${env:H}/"),
