@@ -12,6 +12,7 @@ from hive_replication.errors import BadRequest, Outdated, Refused, ReplicationEr
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.dump_prefix import interrupted_until
 from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.untrusted_dump import opened
 
 
@@ -27,11 +28,14 @@ def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -
         The dump; None where there is none, or where what is to be loaded brings all that it has, or is that load itself.
 
     Raises:
-        Refused: the dump cannot be read any more.
+        Refused: the dump cannot be read any more; or it is of a first bootstrap, and what is to be loaded is older.
         Unreachable: the storage does not answer.
     """
     state, header = replica.state, reader.header
-    if not state.checkpoint or state.applied is None or state.checkpoint == reader.directory or header.recovery:
+    if not state.checkpoint or state.checkpoint == reader.directory or header.recovery:
+        return None
+    if state.applied is None:
+        _require_newer(replica, store, reader)
         return None
     if state.undone is not None or state.failed_over or state.policy not in ("", replica.target.policy.name):
         return None
@@ -45,6 +49,27 @@ def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -
         raise Refused(_advice(replica.name, state.checkpoint, header.scope.database, error)) from error
     same = objects and header.scope.table is not None and header.scope == found.header.scope
     return None if same and header.to_evid > found.header.to_evid else found
+
+
+def _require_newer(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -> None:
+    """A first bootstrap that was killed begins again with its dump or a newer one.
+
+    Tables that it brought would stand ahead of an older one: what they lack of keys and statistics comes by no event.
+    """
+    state, header = replica.state, reader.header
+    if header.kind != "bootstrap" or header.scope.table is not None:
+        return
+    try:
+        until = opened(store, state.checkpoint).header.to_evid
+    except (BadRequest, Refused):  # it is gone: its tables tell
+        metastore = replica.target.metastore
+        tables = metastore.tables(replica.name, metastore.table_names(replica.name))
+        until = max((object_id(one) for one in tables if is_ours(one, state.source)), default=0)
+    if not covers(header.to_evid, until):
+        raise Outdated(
+            f"the bootstrap of {replica.name!r} with {state.checkpoint}, up to event {until}, was interrupted, and "
+            f"{reader.directory} is older: load that one again, or a new dump of {header.scope.database}"
+        )
 
 
 def as_repair(replica: TargetDatabase, dump: DumpReader) -> bool:

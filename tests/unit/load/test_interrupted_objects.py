@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,6 +16,7 @@ from hive_replication.load.interrupted_objects import as_repair, given_up, inter
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.source_history import without_mark
 from tests.bootstraps import SOURCE, header
+from tests.bootstraps import replica as table_at
 from tests.moving import POLICY
 
 KILLED = "hdfs://dst/dumps/db/killed"
@@ -28,6 +30,13 @@ def replica(state: ReplicaState = STATE) -> Any:
     found = SimpleNamespace(name="db", location="hdfs://dst/db", state=state, target=SimpleNamespace(policy=POLICY, storage=None))
     found.write_state = lambda written: setattr(found, "state", written)
     return found
+
+
+class Gone(dict[str, Any]):
+    """Dumps that are there no longer."""
+
+    def __missing__(self, directory: str) -> Any:
+        raise BadRequest(f"there is no dump {directory}")
 
 
 def dump(of: DumpHeader, directory: str = KILLED) -> Any:
@@ -131,6 +140,29 @@ def test_what_the_replica_has_passed_is_left() -> None:
     assert one.state == STATE
     assert without_mark(STATE, KILLED).checkpoint == ""
     assert without_mark(STATE, "another") == STATE
+
+
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize(
+    ("loaded", "refused"),
+    [(header(49), True), (header(50), False), (header(60), False), (WINDOW, False), (header(45, "e"), False)],
+    ids=["older", "of the same event", "newer", "a window, which is refused anyway", "a table"],
+)
+def test_a_first_bootstrap_begins_again_with_no_older_dump(
+    storage: dict[str, Any], loaded: DumpHeader, *, refused: bool, gone: bool
+) -> None:
+    """Tables of the first dump whose keys were not made yet went without them: windows took their events for applied."""
+    storage[KILLED] = dump(header(50))
+    store: Any = Gone() if gone else storage
+    one = replica(replace(STATE, applied=None))
+    tables = [table_at("t", 50), table_at("other", 70, **{"hive_replication.source": "another"})]
+    one.target.metastore = Mock(tables=Mock(return_value=tables))
+    if refused:
+        with pytest.raises(Outdated, match=f"with {KILLED}, up to event 50, was interrupted, and other is older: load that one"):
+            interrupted(one, store, dump(loaded, "other"))
+    else:
+        assert interrupted(one, store, dump(loaded, "other")) is None
+    assert interrupted(one, store, dump(header(40))) is None, "its own dump"
 
 
 @pytest.mark.parametrize(("of", "repair"), [(TABLE, True), (header(50), False), (header(40), True)])
