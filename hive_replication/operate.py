@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hive_replication.connect import Connection
 from hive_replication.connect.hanging_storage import PATIENCE, require_answers
@@ -49,6 +49,7 @@ class RepairResult:
         repaired: the load of the repair; None if there was nothing to repair, or only a look was asked for.
         events: the loads of the events before it, also those before dumps that windows passed.
         left: tables that differ after it.
+        stood: where the target stood before it was looked at: what is undone since then stays so.
     """
 
     name: str
@@ -57,6 +58,7 @@ class RepairResult:
     repaired: LoadReport | None = None
     events: tuple[LoadReport, ...] = ()
     left: tuple[TableComparison, ...] = ()
+    stood: ReplicaState | None = field(default=None, repr=False, compare=False)
 
     @property
     def needed(self) -> bool:
@@ -98,7 +100,7 @@ def repair(
 
     Raises:
         BadRequest: the source does not have the object, the policy leaves it out, or the target database is no finished replica.
-        Refused: another load runs, or the object on the target is no replica.
+        Refused: another load runs, the object on the target is no replica, or somebody has undone it meanwhile.
         Unreachable: a metastore or a storage does not answer.
     """
     database, table = parse_name(name)
@@ -111,11 +113,11 @@ def repair(
         if table is not None and partitions:
             _require_partitions(connection, database, table, partitions)
         held = tuple(sorted(one for one in state.held if table in (None, one) and not partitions))
-        found = RepairResult(name.lower(), differ, held)
+        found = RepairResult(name.lower(), differ, held, stood=state)
     if dry_run or not (found.needed or force):
         return found
     chosen = _chosen(found, table, partitions)
-    done = repair_objects(connection, database, table, chosen, copier=copier, progress=progress)
+    done = repair_objects(connection, database, table, chosen, stood=found.stood, copier=copier, progress=progress)
     left = _different(connection, database, table, partitions, progress)
     return replace(found, repaired=done.load, events=done.events, left=left)
 
@@ -134,8 +136,7 @@ def undo(connection: Connection, name: str, to_evid: int, *, dry_run: bool = Fal
         BadRequest: no load ended there, its journal is not kept any more, or there is no such replica.
         Refused: old data is not kept any more, a replica was dropped by hand, or a load of the database is running.
     """
-    database, table = parse_name(name)
-    target = connection.target
+    (database, table), target = parse_name(name), connection.target
     if dry_run:
         return undoing.undo(target, database, table, to_evid, dry_run=True, progress=progress)
     with recorded(connection, "undo", database, table) as notes:

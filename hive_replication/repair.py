@@ -52,6 +52,7 @@ def repair(
     table: str | None = None,
     partitions: tuple[str, ...] | None = None,
     *,
+    stood: ReplicaState | None = None,
     copier: Copier | None = None,
     progress: Progress | None = None,
 ) -> Repair:
@@ -62,23 +63,26 @@ def repair(
         database: source database; the policy names its replica.
         table: one table, or None for the whole database.
         partitions: names of partitions of the table, or None for all.
+        stood: where the target stood when the repair was asked for, if that was before now.
         copier: copies files; threads of this process where None.
         progress: shows the progress.
 
     Raises:
         BadRequest: the source does not have the object, the policy leaves it out, or the target database is no replica yet.
-        Refused: another load runs, or the target's object is not our replica.
+        Refused: another load runs, the target's object is not our replica, or somebody has undone it meanwhile.
         Outdated: windows were loaded after each dump.
     """
     if table is not None:
         connection.source.require_included(database, table)
+    name = connection.target.policy.target_of(database)
+    stood = stood or replica_state(connection.target.metastore.database(name))
 
     def dump() -> str:
         some = to_dump(connection, database, table, partitions)
         statement = ReplDump(database, table)
         return repl_dump(connection.source, statement, connection.store, partitions=some, progress=progress).directory
 
-    return load_repair(connection, database, table, dump(), dump, copier=copier, progress=progress)
+    return load_repair(connection, database, table, dump(), dump, stood, copier=copier, progress=progress)
 
 
 def load_repair(
@@ -87,6 +91,7 @@ def load_repair(
     table: str | None,
     directory: str,
     again: Callable[[], str],
+    stood: ReplicaState,
     *,
     copier: Copier | None = None,
     progress: Progress | None = None,
@@ -99,16 +104,17 @@ def load_repair(
         table: its table, or None for all.
         directory: of the dump.
         again: makes another dump, where a window was loaded since the one before; returns its directory.
+        stood: where the target stood when the repair was asked for: what is undone since then stays so.
         copier: copies files; threads of this process where None.
         progress: shows the progress.
 
     Raises:
         BadRequest: the target database is no finished replica.
-        Refused: another load runs, or the target's object is not our replica.
+        Refused: another load runs, the target's object is not our replica, or somebody has undone it meanwhile.
         Outdated: windows were loaded after each dump.
     """
     events: list[LoadReport] = []
-    once = partial(_load, connection, database, table, events, copier, progress)
+    once = partial(_load, connection, database, table, events, stood, copier, progress)
     for _ in range(DUMPS - 1):
         try:
             return once(directory)
@@ -124,14 +130,16 @@ def _load(
     database: str,
     table: str | None,
     events: list[LoadReport],
+    stood: ReplicaState,
     copier: Copier | None,
     progress: Progress | None,
     directory: str,
 ) -> Repair:
     evid, name = connection.store.header(directory).to_evid, connection.target.policy.target_of(database)
     if table is None:
-        release(connection.target, name)  # not where nothing is repaired
-    before = bring_up(connection, database, table, evid, copier=copier, progress=progress)
+        release(connection.target, name, stood=stood)  # not where nothing is repaired
+        stood = stood.released()
+    before = bring_up(connection, database, table, evid, stood, copier=copier, progress=progress)
     if before is not None:
         events.append(before)
         if before.held:
@@ -143,6 +151,7 @@ def _load(
         copier or connection.copier,
         repair=True,
         source=connection.source.metastore,
+        stood=stood,
         progress=progress,
     )
     return Repair(directory, load, tuple(events))
@@ -165,6 +174,7 @@ def bring_up(
     database: str,
     table: str | None,
     evid: int,
+    stood: ReplicaState,
     *,
     copier: Copier | None = None,
     progress: Progress | None = None,
@@ -176,6 +186,7 @@ def bring_up(
         database: source database.
         table: its table, or None for all.
         evid: where to.
+        stood: where the target stood when its repair was asked for.
         copier: copies files; threads of this process where None.
         progress: shows the progress.
 
@@ -184,6 +195,7 @@ def bring_up(
 
     Raises:
         BadRequest: the target database is no finished replica.
+        Refused: it was undone since.
     """
     source, target = connection.source, connection.target
     name = target.policy.target_of(database)
@@ -204,6 +216,7 @@ def bring_up(
             copier or connection.copier,
             only=table,
             source=source.metastore,
+            stood=stood,
             progress=progress,
         )
         # A rename or a transaction may join others to it that are further behind: their events are not to be passed over.

@@ -31,6 +31,8 @@ from hive_replication.load.rebuilt_tables import with_rebuilt_tables
 from hive_replication.load.records import Record, RecordStore, window_name
 from hive_replication.load.records.record import Action
 from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.ownership import refuse_undone_since
+from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Held, LoadReport, Skipped
 from hive_replication.load.report_log import log_report
@@ -57,6 +59,7 @@ def repl_load(
     repair: bool = False,
     only: str | None = None,
     source: Metastore | None = None,
+    stood: ReplicaState | None = None,
     progress: Progress | None = None,
 ) -> LoadReport:
     """Runs ``REPL LOAD``: applies what the target does not have yet; repeating it changes nothing.
@@ -73,11 +76,13 @@ def repl_load(
         only: of a dump of events, bring only the lane of this target table up to the dump's end.
         source: the source's metastore, asked where files are gone or objects missing, since a later event may supersede them, and
             where a repair's dump of a whole database is from before what was applied, since the source may have been restored.
+        stood: of a repair, where the target stood when it was asked for.
         progress: who is told about the progress.
 
     Raises:
         BadRequest: the dump is absent, incomplete or of another kind than the statement, or the target is not ready for it.
-        Refused: another load runs, the target is no replica of this source, or a path leads outside the roots.
+        Refused: another load runs, the target is no replica of this source, it was undone since its repair was asked for, or a
+            path leads outside the roots.
         Outdated: the table of the dump stands later by now, or its database does and the dump is to be loaded as a repair.
         Unreachable: a metastore or storage does not answer; running it again goes on where it stopped.
     """
@@ -90,6 +95,9 @@ def repl_load(
         lock = MetastoreLock(target.metastore, database)
         lock.acquire()
     try:
+        with _unchanged():
+            if stood is not None:
+                refuse_undone_since(replica_state(target.metastore.database(database)), stood, database, only or table)
         work.after_interrupted(lock, source)
         return work.recorded(lock, repair=repair, only=only, source=source)
     finally:

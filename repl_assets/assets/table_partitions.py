@@ -27,9 +27,9 @@ def tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition
         if not context.has_partition_key:
             raise dg.Failure("choose tables: each is a partition")
         engine = connected_engine(context, names)
-        table = partition_name(context.partition_key)
+        table, stood = partition_name(context.partition_key), engine.state(database.name)
         try:
-            report = repair_table(context.op_execution_context, engine, names, database, table)
+            report = repair_table(context.op_execution_context, engine, names, database, stood, table)
         finally:
             record_held(context.op_execution_context, engine, specs, database, repaired=True)
         return dg.MaterializeResult(

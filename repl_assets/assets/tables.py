@@ -7,6 +7,7 @@ from dataclasses import replace
 import dagster as dg
 
 from hive_replication import DumpResult
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import LoadReport, Touched
 from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable
@@ -63,10 +64,11 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
     )
     def load_tables(context: dg.AssetExecutionContext) -> Iterator[MaterializeResult]:
         engine, failures = connected_engine(context, names), Failures(context.op_execution_context)
+        stood = engine.state(database.name)  # before the first table: others may be undone while it is repaired
         try:
             for table in _selected(context, specs, database, "load"):
                 with failures.of(table.name):
-                    yield from _repair(context, engine, specs, database, table)
+                    yield from _repair(context, engine, specs, database, table, stood)
         finally:
             record_held(context.op_execution_context, engine, specs, database, repaired=True)
         failures.raise_any()
@@ -75,7 +77,12 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
 
 
 def _repair(
-    context: dg.AssetExecutionContext, engine: Engine, specs: Specs, database: CatalogDatabase, table: CatalogTable
+    context: dg.AssetExecutionContext,
+    engine: Engine,
+    specs: Specs,
+    database: CatalogDatabase,
+    table: CatalogTable,
+    stood: ReplicaState,
 ) -> Iterator[MaterializeResult]:
     names, key = specs.names, specs.names.table(database.name, table.name, "dump")
     recorder = Recorder(context.op_execution_context, names, database.name, database.partitioned_tables)
@@ -85,7 +92,7 @@ def _repair(
         return _dump_first(context, key, _dump(engine, database.name, table, partitions))
 
     keys = set(context.partition_keys) if _has_partitions(context) else set[str]()
-    repaired = engine.repair(database.name, table.name, _dump_of_run(context, key) or dump(), dump)
+    repaired = engine.repair(database.name, table.name, _dump_of_run(context, key) or dump(), dump, stood)
     report = repaired.load
     if not report.held:
         yield dg.MaterializeResult(

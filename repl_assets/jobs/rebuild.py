@@ -37,13 +37,14 @@ def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
     def rebuild(context: dg.OpExecutionContext) -> None:
         engine = connected_engine(context, names)
         with as_dagster_failure():
+            stood = engine.state(database.name)
             current = engine.connection.source.metastore.current_event_id()
             window = str(Window(None, current))
             context.instance.add_dynamic_partitions(str(names.windows.name), [window])
             result = engine.dump(ReplDump(database.name))
         made = dg.AssetMaterialization(dump_key, metadata=dump_metadata(result), partition=window)
         context.log_event(made)
-        report = load_dump(context, engine, names, database, made)
+        report = load_dump(context, engine, names, database, made, stood)
         metadata = window_metadata(report, names, database.name, made)
         context.log_event(dg.AssetMaterialization(load_key, metadata=metadata, partition=window))
         for found in check_results(report, load_key):

@@ -8,6 +8,8 @@ import dagster as dg
 
 from hive_replication.errors import BadRequest
 from hive_replication.health.advice import why_left_held
+from hive_replication.load.replica.ownership import refuse_undone
+from hive_replication.load.replica.state import ReplicaState
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, metastore_tags
 from repl_assets.catalog.specs import Specs
@@ -16,7 +18,7 @@ from repl_assets.checks.findings import EvaluationKey, last_failure, with_failed
 from repl_assets.checks.not_held import record_held
 from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
-from repl_assets.steps.repair import Failures, repair_table
+from repl_assets.steps.repair import NOT_REPAIRED, Failures, repair_table
 from repl_assets.typed import log_evaluation, single_op_job
 
 
@@ -28,8 +30,11 @@ def repair_job_name(names: Names, database: str) -> str:
 def repair_request(
     names: Names, database: str, table: str, partitions: Iterable[str], *, run_key: str, checks: Iterable[str] = ()
 ) -> dg.RunRequest:
-    """A run of the job for partitions of a table (all where none is named), and for checks of it afterwards."""
-    config = {"table": table, "partitions": list(partitions), "checks": list(checks)}
+    """A run of the job for partitions of a table (all where none is named), and for checks of it afterwards.
+
+    It ends no undo that was asked for before it begins.
+    """
+    config = {"table": table, "partitions": list(partitions), "checks": list(checks), "unless_undone": True}
     return dg.RunRequest(
         run_key=run_key,
         job_name=repair_job_name(names, database),
@@ -58,9 +63,11 @@ def _asked(config: Mapping[str, Any], enabled: Iterable[TableCheck]) -> tuple[st
     return table, partitions, [check for name, check in checks.items() if name in wanted]
 
 
-def _repair_held(context: dg.OpExecutionContext, engine: Engine, names: Names, database: CatalogDatabase) -> None:
+def _repair_held(
+    context: dg.OpExecutionContext, engine: Engine, names: Names, database: CatalogDatabase, state: ReplicaState
+) -> None:
     """Repairs the tables that are held, as the job does where its configuration names none: no undo ends that nobody named."""
-    state, target = engine.state(database.name), engine.target_name(database.name)
+    target = engine.target_name(database.name)
     left = {name: why_left_held(state, name, database.name, target) for name in sorted(state.held)}
     for name, why in left.items():
         if why:
@@ -74,8 +81,17 @@ def _repair_held(context: dg.OpExecutionContext, engine: Engine, names: Names, d
     failures = Failures(context)
     for table in held:
         with failures.of(table):
-            repair_table(context, engine, names, database, table)
+            repair_table(context, engine, names, database, state, table)
     failures.raise_any()
+
+
+def _require_not_undone(engine: Engine, database: CatalogDatabase, state: ReplicaState, table: str) -> None:
+    """Fails where a table was undone, maybe while the run waited for its turn: then no operator asked for the undo's end."""
+    target = engine.target_name(database.name)
+    with as_dagster_failure():
+        refuse_undone(state, target)
+    if state.stands_with_undo(table):
+        raise dg.Failure(f"{table} {NOT_REPAIRED} {why_left_held(state, table, database.name, target)}")
 
 
 def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
@@ -88,6 +104,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
             "table": dg.Field(str, default_value="", description="The table; where it is empty, all that are held but undone"),
             "partitions": dg.Field([str], default_value=[], description="Of the table; where none is named, all"),
             "checks": dg.Field([str], default_value=[], description="Checks of the table to run again after the repair"),
+            "unless_undone": dg.Field(bool, default_value=False, description="Fail where the table was undone"),
         },
         required_resource_keys=names.resources,
         pool=names.load_pool(database.name),
@@ -97,11 +114,15 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         with as_dagster_failure():
             table, partitions, checks = _asked(context.op_config, enabled_checks(specs.policy))
         engine = connected_engine(context, names)
+        with as_dagster_failure():
+            state = engine.state(database.name)
         try:
+            if context.op_config["unless_undone"]:
+                _require_not_undone(engine, database, state, table)
             if not table:
-                _repair_held(context, engine, names, database)
+                _repair_held(context, engine, names, database, state)
                 return
-            repair_table(context, engine, names, database, table, partitions)
+            repair_table(context, engine, names, database, state, table, partitions)
         finally:
             record_held(context, engine, specs, database, repaired=True)
         examiner = Examiner(engine.connection, specs.policy, database.name)

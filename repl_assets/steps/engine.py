@@ -188,8 +188,8 @@ class Engine:
             partitions = to_dump(connection, statement.database, statement.table, partitions)
         return repl_dump(connection.source, statement, connection.store, partitions=partitions, made_with=made, progress=progress)
 
-    def load(self, statement: ReplLoad, *, repair: bool) -> LoadReport:
-        """``REPL LOAD``.
+    def load(self, statement: ReplLoad, *, repair: bool, stood: ReplicaState | None = None) -> LoadReport:
+        """``REPL LOAD``; ``stood`` is, of a repair, where the target stood when it was asked for.
 
         Raises:
             Failure: the load failed as a whole; lanes that failed are in the report.
@@ -203,10 +203,11 @@ class Engine:
                 self.copier,
                 repair=repair,
                 source=connection.source.metastore,
+                stood=stood,
                 progress=LoggedProgress(self.log),
             )
 
-    def repair(self, database: str, table: str, directory: str, again: Callable[[], str]) -> Repair:
+    def repair(self, database: str, table: str, directory: str, again: Callable[[], str], stood: ReplicaState) -> Repair:
         """Loads a dump of a table, after the events before it.
 
         Args:
@@ -214,13 +215,14 @@ class Engine:
             table: its table.
             directory: of the dump.
             again: makes another dump, where a window was loaded since that one; returns its directory.
+            stood: where the target stood when the repair was asked for: what is undone since then stays so.
 
         Raises:
             Failure: the load failed as a whole.
         """
         progress = LoggedProgress(self.log)
         with as_dagster_failure(), acting_as(self.by):
-            return load_repair(self.connection, database, table, directory, again, copier=self.copier, progress=progress)
+            return load_repair(self.connection, database, table, directory, again, stood, copier=self.copier, progress=progress)
 
     def is_whole(self, directory: str) -> bool:
         """Whether a dump of a table is of all its partitions, as also one may be that was asked for some of them."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import dagster as dg
 
 from hive_replication.errors import Unreachable
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import LoadReport
 from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -56,13 +57,14 @@ def repair_table(
     engine: Engine,
     names: Names,
     database: CatalogDatabase,
+    stood: ReplicaState,
     table: str,
     partitions: tuple[str, ...] = (),
 ) -> LoadReport:
     """Dumps a table, or some of its partitions, as they are at the source now, loads the dump and records it.
 
     Raises:
-        Failure: the policy leaves the table out, or the load of the table failed.
+        Failure: the policy leaves the table out, the load of the table failed, or it was undone since the target stood as given.
     """
     with as_dagster_failure():
         engine.connection.source.require_included(database.name, table)
@@ -76,7 +78,7 @@ def repair_table(
                 context.log_event(made)
         return result.directory
 
-    repaired = engine.repair(database.name, table, dump(), dump)
+    repaired = engine.repair(database.name, table, dump(), dump, stood)
     report = repaired.load
     recorder = Recorder(context, names, database.name, engine.partitioned(database.name, [table]))
     for done in (*repaired.events, report):

@@ -58,7 +58,15 @@ def test_what_the_policy_leaves_out_is_neither_compared_nor_repaired(policy: dic
         partial(operate.repair, connection, "sales.Secrets", force=True),
         partial(repair, connection, "sales", "secrets"),
         partial(verify, connection, "sales.secrets"),
-        partial(repair_table, connection, SimpleNamespace(connection=connection), connection, Database("sales"), "secrets"),
+        partial(
+            repair_table,
+            connection,
+            SimpleNamespace(connection=connection),
+            connection,
+            Database("sales"),
+            ReplicaState(),
+            "secrets",
+        ),
     ]
     for one in repairs:
         with pytest.raises((BadRequest, Failure), match=r"sales\.secrets is not replicated: .* tables or exclude leave it out"):

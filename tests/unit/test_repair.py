@@ -70,10 +70,10 @@ class _Replicas:
         def dump() -> str:
             return engine.dump(ReplDump("db", "t")).directory
 
-        return engine.repair("db", "t", dump(), dump)
+        return engine.repair("db", "t", dump(), dump, self.state)
 
     def bring_up(self, evid: int) -> Any:
-        return bring_up(self.connection, "db", "t", evid)
+        return bring_up(self.connection, "db", "t", evid, self.state)
 
 
 DONE = SimpleNamespace(held=(), applied={})
@@ -254,7 +254,7 @@ def test_a_database_is_dumped_again_where_a_window_passed_its_dump(monkeypatch: 
             raise error
         return DONE
 
-    monkeypatch.setattr(MODULE, "release", lambda *_: False)
+    monkeypatch.setattr(MODULE, "release", lambda *_, **__: False)
     assert _Replicas(monkeypatch, [1600, 1700], load).repair(None).directory == "1700"
 
 
@@ -262,7 +262,7 @@ def test_an_undo_of_a_database_is_released_once_there_is_a_dump_to_repair_it_wit
     """The dump was refused, and windows brought the database on from where it had been undone to."""
     replicas, calls, dump = _Replicas(monkeypatch, [1600], lambda *_: calls.append("load") or DONE), list[str](), Mock()
     monkeypatch.setattr(MODULE, "repl_dump", dump)
-    monkeypatch.setattr(MODULE, "release", lambda *_: calls.append("release"))
+    monkeypatch.setattr(MODULE, "release", lambda *_, **__: calls.append("release"))
     dump.side_effect = BadRequest("the account may not list it")
     with pytest.raises(BadRequest):
         replicas.repair(None)

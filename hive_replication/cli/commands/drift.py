@@ -38,7 +38,7 @@ def drift(
     cannot be read.
     """
     from hive_replication.drift import DriftScan
-    from hive_replication.drift.repairs import repair_drift
+    from hive_replication.drift.repairs import repair_drift, stands
     from hive_replication.errors import BadRequest
     from hive_replication.statements import parse_name
 
@@ -46,6 +46,7 @@ def drift(
     chosen = settings(context, config, json)
     connection = chosen.connect()
     scan = DriftScan(connection.source, connection.target, database, settle)
+    stood = stands(connection.target, database)
     with shown() as progress:
         names = [table] if table else scan.names()
         found = [one for one in map(scan.table, progress.over(names, f"drift of {database}")) if one is not None]
@@ -55,7 +56,7 @@ def drift(
             if connection.source.metastore.table(database, table) is None:
                 raise BadRequest(f"the source {connection.source.metastore.uri} has no table {name}")
             raise BadRequest(f"{name} has no files, or no replica: nothing can drift")
-        repaired = partial(repair_drift, connection, database, progress=progress)
+        repaired = partial(repair_drift, connection, database, stood=stood, progress=progress)
         held = [reason for one in found if repair for reason in _held(one, repaired)]
     columns = ("table", "looked at", "partition", "files", "being written", "not told")
     rows = ((one.table, one.looked, drifted.partition, drifted.reason, "", "") for one in found for drifted in one.drifted)

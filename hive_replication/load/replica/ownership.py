@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from hive_replication.errors import Refused
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.failover_marks import failover_marks
+from hive_replication.load.replica.held_reasons import joined_to
+from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import INCOMPATIBLE, SOURCE, ReplicaState, origins
 from hive_replication.metastore.types import Database
 
@@ -157,3 +159,32 @@ def refuse_undone(state: ReplicaState, database: str, to_evid: int | None = None
             f"the target database {database!r} was undone to event {state.undone} by request and loads nothing later: "
             f"hive-repl undo {database} --release"
         )
+
+
+def refuse_undone_since(state: ReplicaState, stood: ReplicaState, database: str, table: str | None) -> None:
+    """Makes sure that a repair ends no undo that somebody asked for after it: it may have waited, or dumped, for hours.
+
+    Args:
+        state: of the target database, whose lock is held.
+        stood: its state when the repair was asked for.
+        database: its name.
+        table: the table that is repaired, on the target; None for the whole database.
+
+    Raises:
+        Refused: it would.
+    """
+    before = _undone(stood, None)
+    if since := sorted(name for name, reason in _undone(state, table).items() if before.get(name) != reason):
+        shown = object_name(database, table) if table else repr(database)
+        reason = f"{since[0]}: {state.held[since[0]]}" if since[0] else f"undone to {state.undone} by request"
+        raise Refused(
+            f"the target's {shown} was undone since its repair was asked for ({reason}), and stays so: "
+            "ask for the repair again to end that undo"
+        )
+
+
+def _undone(state: ReplicaState, table: str | None) -> dict[str, str]:
+    """What was undone by request, of a table and the one that it is joined to, or of all; "" is the database itself."""
+    names = state.held if table is None else (table, joined_to(state.held.get(table, ""))[0])
+    found = {name: state.held[name] for name in names if state.waits(name)}
+    return found if state.undone is None else {"": str(state.undone), **found}

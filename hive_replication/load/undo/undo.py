@@ -19,7 +19,7 @@ from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_reasons import RELEASED_REASON, UNDONE_REASON
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.ownership import refuse_other_policy
+from hive_replication.load.replica.ownership import refuse_other_policy, refuse_undone_since
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
 from hive_replication.load.replica.target import Target
@@ -108,24 +108,27 @@ def undo(
         return work.run(table, evid, dry_run=dry_run, progress=progress or Silent())
 
 
-def release(target: Target, database: str, table: str | None = None) -> bool:
+def release(target: Target, database: str, table: str | None = None, *, stood: ReplicaState | None = None) -> bool:
     """Ends an undo: later events are loaded again.
 
     Args:
         target: the target side.
         database: target database.
         table: one table, or None for the database and all its tables.
+        stood: of a repair, where the target stood when it was asked for: an undo since then is not ended.
 
     Returns:
         Whether anything was undone.
 
     Raises:
-        Refused: another policy writes the database, or a load of it is running.
+        Refused: another policy writes the database, a load of it is running, or it was undone since its repair was asked for.
     """
     with MetastoreLock(target.metastore, database) as lock, parameter_lock(target.metastore, database):
         found = target.metastore.database(database)
         state = replica_state(found)
         refuse_other_policy(state, database, target.policy.name)
+        if stood is not None:
+            refuse_undone_since(state, stood, database, table)
         released = state.released(table)
         if found is None or released == state:
             return False

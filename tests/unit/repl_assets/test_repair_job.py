@@ -16,7 +16,7 @@ from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import Finding
 from repl_assets.jobs.failover import failover_job
-from repl_assets.jobs.repair import repair_job
+from repl_assets.jobs.repair import repair_job, repair_request
 from tests.lags import POLICY
 
 SPECS = Specs(POLICY.model_copy(update={"checks": Checks(run=("schema_equal", "not_held"))}), overflow=frozenset({"sales"}))
@@ -38,19 +38,22 @@ def failure(job: dg.JobDefinition, config: dict[str, Any]) -> str:
 
 
 def repairs(
-    monkeypatch: pytest.MonkeyPatch, held: Mapping[str, str] = MappingProxyType({"u": "failed"}), **config: Any
+    monkeypatch: pytest.MonkeyPatch,
+    held: Mapping[str, str] = MappingProxyType({"u": "failed"}),
+    undone: int | None = None,
+    **config: Any,
 ) -> tuple[str, list[object]]:
     """How a repair with this configuration fails where these are held, and what it repairs and checks."""
     done: list[object] = []
     job = import_module("repl_assets.jobs.repair")
     engine = SimpleNamespace(
         connection=SimpleNamespace(source=None, target=None),
-        state=lambda _: ReplicaState("uuid/sales", 100, held=held),
+        state=lambda _: ReplicaState("uuid/sales", 100, held=held, undone=undone),
         target_name=lambda name: f"{name}_dr",
     )
     monkeypatch.setattr(job, "connected_engine", lambda *_: engine)
     monkeypatch.setattr(job, "record_held", lambda *_, **__: None)
-    monkeypatch.setattr(job, "repair_table", lambda *given: done.append(given[4:]))
+    monkeypatch.setattr(job, "repair_table", lambda *given: done.append(given[5:]))
 
     def find(check: object, _: object, table: str, __: object) -> Finding:
         done.append((getattr(check, "name", ""), table))
@@ -79,6 +82,26 @@ def test_a_repair_of_what_is_held_ends_no_undo_and_fails_for_no_function(
     assert "t is not repaired: it was undone on purpose: hive-repl undo sales_dr.t --release lets it follow" in told
     assert "s is not repaired: a rename or a transaction joins it to the table that is named" in told
     assert "f() is not repaired: a function is repaired with its database: hive-repl repair sales" in told
+
+
+@pytest.mark.parametrize(
+    ("table", "undone", "why"),
+    [
+        ("t", None, "t is not repaired: it was undone on purpose: hive-repl undo sales_dr.t --release lets it follow"),
+        ("s", None, "s is not repaired: a rename or a transaction joins it to the table that is named"),
+        ("u", 90, "the target database 'sales_dr' was undone to event 90 by request and loads nothing later"),
+        ("u", None, ""),
+    ],
+)
+def test_a_repair_that_a_sensor_asked_for_ends_no_undo_since(
+    table: str, undone: int | None, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run waits for the pool of loads, maybe for hours; whoever starts one by hand names the table, and is obeyed."""
+    held = {"t": "undone to 90 by request", "s": "held with t: undone to 90 by request", "u": "failed"}
+    (config,) = repair_request(SPECS.names, "sales", table, [], run_key="k").run_config["ops"].values()
+    found, done = repairs(monkeypatch, held, undone, **config["config"])
+    assert (found.startswith(why) and bool(found) == bool(why), done) == (True, [] if why else [(table, ())])
+    assert repairs(monkeypatch, held, undone, table=table) == ("", [(table, ())])
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_a_repair_of_partitions_that_became_one_of_the_table_records_the_others(
     """Where no events bring the rest of the table up, all of it is dumped, and loaded."""
     specs, module = Specs(policy()), import_module("repl_assets.assets.tables")
     names: Names = specs.names
-    engine = SimpleNamespace(repair=lambda *_: Repair("dir", REPORT), is_whole=lambda _: whole)
+    engine = SimpleNamespace(repair=lambda *_: Repair("dir", REPORT), is_whole=lambda _: whole, state=lambda _: None)
     monkeypatch.setattr(module, "connected_engine", lambda *_: engine)
     monkeypatch.setattr(module, "record_held", lambda *_, **__: None)
     monkeypatch.setattr(module, "_dump_of_run", lambda *_: "dir")
