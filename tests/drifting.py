@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from hive_replication.connect import Connection
-from hive_replication.drift import DriftScan, TableDrift
-from hive_replication.drift.repairs import repair_drift
+from hive_replication.drift import DriftScan, TableDrift, repair_drift
 from tests.origin import Origin
 from tests.warehouse import Warehouse
 
@@ -60,7 +59,7 @@ class Drifting:
 
     def repair(self, found: TableDrift) -> list[str]:
         """Why it is not repaired, if it is not."""
-        return repair_drift(self.connection, self.origin.database, found, progress=None)
+        return repair_drift(self.connection, self.origin.database, found)
 
     def repaired(self, table: str) -> dict[str, str]:
         """Finds drift and repairs it; then the replica is equal, and nothing is found again."""

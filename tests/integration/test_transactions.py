@@ -10,8 +10,7 @@ import pytest
 from hive_metastore import ttypes as t
 
 from hive_replication.connect import connect
-from hive_replication.drift import DriftScan
-from hive_replication.drift.repairs import repair_drift
+from hive_replication.drift import DriftScan, repair_drift
 from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused, ReplicationError
@@ -578,7 +577,7 @@ def test_what_is_not_as_a_reader_sees_it_at_the_source_is_found_and_mended(ledge
         drifted = scan.table("a")
         assert drifted is not None
         assert [one.partition for one in drifted.drifted] == [""]
-    assert repair_drift(connection, ledger.database, drifted, progress=None) == []
+    assert repair_drift(connection, ledger.database, drifted) == []
     assert comparison(ledger).differences == ()
 
     # What a compaction of the source leaves: one base, and nothing that it made needless.

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.cli.commands import drift as command
 from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.dump.listing import Unsettled
 from hive_replication.errors import Refused, ReplicationError, Unreachable
@@ -185,17 +184,3 @@ def test_rows_of_damaged_files_are_not_the_same() -> None:
     assert not same_rows(damaged, damaged)
     with pytest.raises(Unreachable):
         same_rows(down, down)
-
-
-def test_a_repair_that_is_refused_stops_no_other() -> None:
-    def refused(_: TableDrift) -> list[str]:
-        raise Refused("another load of sales runs")
-
-    held = command._held(TableDrift("t", 1), refused)  # pyright: ignore[reportPrivateUsage]
-    assert held == ["t is not repaired: another load of sales runs"]
-
-    def down(_: TableDrift) -> list[str]:
-        raise Unreachable("it is down")
-
-    with pytest.raises(Unreachable):
-        command._held(TableDrift("t", 1), down)  # pyright: ignore[reportPrivateUsage]
