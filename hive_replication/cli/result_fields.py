@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hive_replication.units import count, iso, size, time_figure, when
 
 if TYPE_CHECKING:
-    from hive_replication import DumpResult, HeldTable, LoadReport, Record
+    from hive_replication import DumpResult, HeldTable, LoadReport, PlanReport, Record
     from hive_replication.copy.tasks import CopyResult
 
 NO_DATABASES = "no database of the source matches a pattern in databases of the policy: hive-repl doctor"
@@ -91,6 +91,11 @@ def load_lines(report: LoadReport) -> Iterator[str]:
         yield f"held: {', '.join(held.tables)} at event {held.after}, event {held.evid} failed: {held.reason}"
     if report.held and report.window:
         yield f"what to do: hive-repl status; the whole report: hive-repl report {report.window}"
+
+
+def plan_data(report: PlanReport) -> dict[str, Any]:
+    """What ``plan`` answers."""
+    return with_old_names(report.data(), "from-evid", "to-evid")
 
 
 HELD_COLUMNS = ("table", "stands at", "failed event", "held since", "attempts", "next attempt", "why")

@@ -82,8 +82,6 @@ class PlanReport:
             "directory": self.plan.directory,
             "from_evid": self.plan.from_evid,
             "to_evid": self.plan.to_evid,
-            "from-evid": self.plan.from_evid,  # names of earlier versions
-            "to-evid": self.plan.to_evid,
             "operations": dict(self.operations),
             "files": dict(self.files),
             "bytes": self.bytes,

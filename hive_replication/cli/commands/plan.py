@@ -11,6 +11,7 @@ import typer
 from hive_replication.cli.commands.repl import Words
 from hive_replication.cli.output import json_text
 from hive_replication.cli.progress import shown
+from hive_replication.cli.result_fields import plan_data
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.cli.words import statement
 from hive_replication.errors import BadRequest
@@ -62,7 +63,7 @@ def plan(
     if wanted is None or (output and chosen.json):
         parts = [[row.cells for row in report.rows if bool(row.reason) == left] for left in (False, True)]
         for cells in filter(None, parts) if chosen.output.terminal else [[row.cells for row in report.rows]]:
-            chosen.output.table(COLUMNS, cells, report.data())
+            chosen.output.table(COLUMNS, cells, plan_data(report))
         chosen.output.remark(*(f"{name}: {value}" for name, value in figures(report)))
 
 
@@ -85,7 +86,7 @@ def _text(report: PlanReport, form: Form) -> str:
     from hive_replication.plans import as_html, as_markdown
 
     if form == "json":
-        return json_text(report.data()) + "\n"
+        return json_text(plan_data(report)) + "\n"
     return as_html(report) if form == "html" else as_markdown(report)
 
 

@@ -10,6 +10,7 @@ import pytest
 from hive_metastore.ttypes import Partition, Table
 
 from hive_replication.cli.main import run
+from hive_replication.cli.result_fields import plan_data
 from hive_replication.events.files import FileRef
 from hive_replication.load.copy_rate import Rates, rates_of, remember
 from hive_replication.load.operations import kinds as op
@@ -172,6 +173,14 @@ def test_durations(seconds: float, shown: str) -> None:
 
 def test_counts() -> None:
     assert (count(1, "file"), count(1200, "file"), count(0, "file")) == ("1 file", "1,200 files", "0 files")
+
+
+def test_programs_find_it_under_the_names_of_0_1_0_too() -> None:
+    """The command line's JSON alone has them."""
+    made = report(plan())
+    assert plan_data(made) == made.data() | {"from-evid": 5, "to-evid": 9}
+    assert (made.data()["from_evid"], made.data()["to_evid"]) == (5, 9)
+    assert not [key for key in made.data() if "-" in key]
 
 
 def test_a_file_of_an_unknown_format_is_a_bad_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
