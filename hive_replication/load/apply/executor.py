@@ -268,37 +268,34 @@ class Executor:
         return (len(numbers) > 1 and self._carry_out_together(run, numbers)) or all(self._carry_out_one(run, n) for n in numbers)
 
     def _carry_out_together(self, run: LaneRun, numbers: range) -> bool:
-        try:
-            with self._slots:
-                if self._failed.is_set():
-                    return False
-                self._check()
-                began = time.monotonic()
-                self._changes.carry_out_together(run.placed, numbers)
-        except (Unreachable, LockLost):
-            raise
-        except (ReplicationError, OSError) as error:
+        def failed(error: Exception) -> None:
             first = run.lane.operations[numbers.start]
             extra = about(self._replica.name, first.table, first.evid)
             _LOG.info("%d operations failed together and are carried out one at a time: %s", len(numbers), error, extra=extra)
-            return False
-        self._count(run, numbers, began)
-        return True
+
+        return self._carried_out(run, numbers, partial(self._changes.carry_out_together, run.placed, numbers), failed)
 
     def _carry_out_one(self, run: LaneRun, number: int) -> bool:
+        change, failed = partial(self._changes.carry_out, run.placed, number), partial(run.failed, run.lane.operations[number])
+        return self._carried_out(run, range(number, number + 1), change, failed)
+
+    def _carried_out(
+        self, run: LaneRun, numbers: range, change: Callable[[], None], failed: Callable[[ReplicationError | OSError], None]
+    ) -> bool:
+        """Makes a change while the lock is held and nothing has stopped the load; returns whether it was made."""
         try:
             with self._slots:
                 if self._failed.is_set():
                     return False
                 self._check()
                 began = time.monotonic()
-                self._changes.carry_out(run.placed, number)
+                change()
         except (Unreachable, LockLost):
             raise
         except (ReplicationError, OSError) as error:
-            run.failed(run.lane.operations[number], error)
+            failed(error)
             return False
-        self._count(run, range(number, number + 1), began)
+        self._count(run, numbers, began)
         return True
 
     def _count(self, run: LaneRun, numbers: range, began: float) -> None:
