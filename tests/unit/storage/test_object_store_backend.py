@@ -224,9 +224,7 @@ def test_what_another_has_at_the_name_of_a_move_that_fails_stays(monkeypatch: py
 
 def test_a_move_of_a_directory_that_fails_leaves_what_is_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two loads that moved the same directory the slower one deleted what the other had moved."""
-    storage = bucket_storage(monkeypatch)
-    files = objects(storage)
-    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    storage, files = a_directory(monkeypatch)
     copy = files.cp_file
 
     def faster(source: str, target: str) -> None:
@@ -243,9 +241,7 @@ def test_a_move_of_a_directory_that_fails_leaves_what_is_nowhere_else(monkeypatc
 
 def test_a_move_of_a_directory_makes_anew_what_another_one_that_failed_took_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The source of a copy is there for as long as both move the directory; the one that ended deleted it then."""
-    storage = bucket_storage(monkeypatch)
-    files = objects(storage)
-    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    storage, files = a_directory(monkeypatch)
     copy = files.cp_file
 
     def taken_back(source: str, target: str) -> None:
@@ -279,9 +275,7 @@ def test_a_move_of_a_directory_looks_at_each_copy_right_before_it_deletes_its_so
 @pytest.mark.parametrize("times", [1, 3, 100])
 def test_a_move_of_a_directory_takes_what_is_written_meanwhile(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """It went by the first listing, and what came later stayed behind, where nobody looks any more."""
-    storage = bucket_storage(monkeypatch)
-    files, late = objects(storage), iter(range(times))
-    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    (storage, files), late = a_directory(monkeypatch), iter(range(times))
     remove = files.rm_file
 
     def written(key: str) -> None:
@@ -301,9 +295,7 @@ def test_a_move_of_a_directory_takes_what_is_written_meanwhile(monkeypatch: pyte
 
 
 def test_a_move_of_a_directory_overwrites_no_copy_by_what_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = bucket_storage(monkeypatch)
-    files = objects(storage)
-    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    storage, files = a_directory(monkeypatch)
     remove = files.rm_file
 
     def written(key: str) -> None:
@@ -326,9 +318,7 @@ def test_a_move_of_a_directory_deletes_nothing_that_is_written_again_before(
     monkeypatch: pytest.MonkeyPatch, again: bytes
 ) -> None:
     """While the others were copied: the copy is the older one, and what was new was lost."""
-    storage = bucket_storage(monkeypatch)
-    files = objects(storage)
-    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    storage, files = a_directory(monkeypatch)
     copy = files.cp_file
 
     def written(source: str, target: str) -> None:
@@ -422,6 +412,14 @@ def objects(storage: Storage) -> Any:
     """The bucket of a storage."""
     backend: Any = storage._backend("memory://bucket/", storage.roots[0])  # type: ignore[attr-defined]
     return backend._files
+
+
+def a_directory(monkeypatch: pytest.MonkeyPatch) -> tuple[Storage, Any]:
+    """A storage whose bucket has the directory t with the files a and b, and the bucket."""
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects |= {f"bucket/t/{name}": (name.encode(), 0.0) for name in "ab"}
+    return storage, files
 
 
 def busy(

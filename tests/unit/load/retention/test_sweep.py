@@ -138,6 +138,17 @@ def location(target: Target) -> str:
     return f"{metastore(target).warehouse}/sales.db"
 
 
+def replica(target: Target) -> Database:
+    """The database as a replica that has applied event 9."""
+    return Database(name="sales", locationUri=location(target), parameters=ReplicaState("uuid/sales", 9).parameters())
+
+
+def dump_store(target: Target) -> TreeStore:
+    """Where the dumps of the policy are."""
+    root = target.policy.dump_root
+    return TreeStore(Storage((Root(uri=root),)), root)
+
+
 def written(target: Target, below: str, days: float = 0.0) -> str:
     """A file of so many days ago, in a directory of that time."""
     uri = f"{location(target)}/{below}"
@@ -182,8 +193,7 @@ def test_the_journals_of_another_policy_are_not_kept_by_the_times_of_this_one(
 
 def test_a_dropped_database_that_left_the_policy_is_swept_too(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was said that none that left the policy had this name: its directory, dumps and reports stayed for ever."""
-    root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    store = dump_store(target)
     source: Any = SimpleNamespace(uuid=lambda: "uuid")
     left = target.policy.model_copy(update={"databases": {"hr": "hr"}, "keep_reports_days": 1})
     elsewhere = replace(target, policy=left, source_metastore=source)
@@ -212,8 +222,7 @@ def test_dumps_of_a_database_that_left_the_policy_lie_under_its_name_at_the_sour
     target: Target, monkeypatch: pytest.MonkeyPatch, policy: dict[str, str], exists: bool, swept: list[bool]
 ) -> None:
     """They stayed for ever; those of another database were deleted that were not loaded yet."""
-    root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    store = dump_store(target)
     source: Any = SimpleNamespace(uuid=lambda: "uuid")
     left = replace(target, policy=target.policy.model_copy(update={"databases": policy}), source_metastore=source)
     dumps: list[str] = []
@@ -406,10 +415,8 @@ def test_a_load_that_comes_in_between_ends_the_sweep(target: Target, monkeypatch
 
 
 def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = target.policy.dump_root
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    metastore(target).found = replica(target)
+    store = dump_store(target)
     directories: list[str] = []
     for _ in range(3):
         header = dump_header()
@@ -430,10 +437,8 @@ def test_a_dump_that_may_not_be_read_keeps_nothing_else(
     target: Target, monkeypatch: pytest.MonkeyPatch, closed: str, *, complete: bool
 ) -> None:
     """One that an administrator made by hand ended the retention of its database."""
-    root = target.policy.dump_root
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    metastore(target).found = replica(target)
+    store = dump_store(target)
     header = dump_header()
     theirs, ours = (store.create(Scope("sales")).finish(header).directory for _ in range(2))
     if not complete:
@@ -452,9 +457,8 @@ def test_a_directory_with_the_name_of_a_dumps_file_keeps_nothing_else(
 ) -> None:
     """A stranger's beside the dumps ended the retention of the database, each night; the last was taken for a dump of ours."""
     root = target.policy.dump_root
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    metastore(target).found = replica(target)
+    store = dump_store(target)
     ours = store.create(Scope("sales")).finish(dump_header()).directory
     theirs = f"{root}/sales/zzz/{name}/f"
     store.storage.write(theirs, b"1")
@@ -468,10 +472,8 @@ def test_nothing_goes_that_a_planned_dump_may_name_whose_header_cannot_be_read(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that cannot be read, for a block that is lost, say, ended the retention of the database, each night."""
-    root = target.policy.dump_root
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    metastore(target).found = replica(target)
+    store = dump_store(target)
     unread, ours = (store.create(Scope("sales")).finish(dump_header()).directory for _ in range(2))
     real = Storage.stream
 
@@ -492,8 +494,7 @@ def test_dumps_from_before_the_key_of_the_policy_are_deleted(
 ) -> None:
     """They stayed for ever."""
     root = target.policy.dump_root
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    metastore(target).found = replica(target)
     storage = Storage((Root(uri=root),))
     header = dump_header()
     old = TreeStore(storage, root, earlier).create(Scope("sales")).finish(header).directory
@@ -523,10 +524,8 @@ def test_a_dump_of_hive_is_told_from_a_broken_one_and_kept(
     target: Target, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
 ) -> None:
     root = target.policy.dump_root
-    metastore(target).found = Database(
-        name="sales", locationUri=location(target), parameters=ReplicaState("uuid/sales", 9).parameters()
-    )
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    metastore(target).found = replica(target)
+    store = dump_store(target)
     for name, data in files.items():
         target.storage.write(f"{root}/sales/5f9c/{name}", data)
     with pytest.raises(BadRequest, match=r"^\S+/sales/5f9c is a dump of Hive's own REPL DUMP, which cannot be loaded here"):
@@ -543,10 +542,8 @@ def test_dumps_of_another_policy_with_the_same_dump_root_are_kept(
     target: Target, monkeypatch: pytest.MonkeyPatch, of: dict[str, str], there: bool
 ) -> None:
     """Both replicate one database: the retention of one deleted what the target of the other had not loaded yet."""
-    root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state) if there else None
+    store = dump_store(target)
+    metastore(target).found = replica(target) if there else None
     theirs, ours = (store.create(Scope("sales")).finish(header).directory for header in (dump_header(**of), dump_header()))
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     assert [one.path for one in sweep(target, "sales", store)] == [ours]
@@ -554,10 +551,8 @@ def test_dumps_of_another_policy_with_the_same_dump_root_are_kept(
 
 
 def test_an_address_that_is_added_to_a_metastore_makes_no_other_policy(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = dump_store(target)
+    metastore(target).found = replica(target)
     targets = ("thrift://other:1, thrift://127.0.0.1:1", "no address", "")
     dumps = [store.create(Scope("sales")).finish(dump_header(target=one)).directory for one in targets]
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
@@ -567,10 +562,8 @@ def test_an_address_that_is_added_to_a_metastore_makes_no_other_policy(target: T
 def test_dumps_of_earlier_versions_are_of_the_policy_that_their_writers_noted(
     target: Target, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = dump_store(target)
+    metastore(target).found = replica(target)
     untold = json.dumps(["uuid", {}, None, {"name": None}])
     requests = (request_of(), request_of("second"), None, '["uuid", 1]', "[" * 10, untold)
     earlier = [replace(dump_header(), policy="", target="") for _ in requests]
@@ -587,9 +580,8 @@ def test_dumps_of_earlier_versions_are_of_the_policy_that_their_writers_noted(
 def test_only_what_an_interrupted_dump_of_the_policy_left_is_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another policy's was deleted, and whatever else lay beside the dumps, also where somebody wrote deep in it."""
     root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = dump_store(target)
+    metastore(target).found = replica(target)
     ours = interrupted(store, f"{root}/sales/ours")
     begun = f"{root}/sales/removed in part"
     store.storage.write(f"{begun}/_removed", b"")
@@ -611,8 +603,7 @@ def test_what_the_killed_deletion_of_a_dump_leaves_is_deleted_by_a_later_sweep(
     """Object stores delete file by file: where what said whose it was went first, the rest stayed for ever, without a word."""
     root, files = "memory://bucket/dumps", bucket(on_objects)
     store = TreeStore(on_objects.storage, root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(on_objects).found = Database(name="sales", locationUri=location(on_objects), parameters=state)
+    metastore(on_objects).found = replica(on_objects)
     request = request_of()
     writer = store.create(Scope("sales"), request)
     for name in ("t1", "t2", "t3"):
@@ -650,9 +641,8 @@ def test_an_interrupted_dump_that_somebody_goes_on_with_meanwhile_is_kept(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = dump_store(target)
+    metastore(target).found = replica(target)
     ours = interrupted(store, f"{root}/sales/ours")
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     note = {"request": request_of(), "machine": machine(), "pid": os.getpid()}
@@ -672,9 +662,8 @@ def test_an_interrupted_dump_that_is_closed_meanwhile_keeps_nothing_else(
 ) -> None:
     """The round ended there, and the rest was left."""
     root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = dump_store(target)
+    metastore(target).found = replica(target)
     closed, other = (interrupted(store, f"{root}/sales/{name}") for name in ("1", "2"))
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     entered = Lock.__enter__
@@ -693,10 +682,8 @@ def test_the_dump_of_a_table_is_kept_with_that_of_the_planned_window_that_takes_
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without events since, its ids are those at which the replica stands already."""
-    root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = dump_store(target)
+    metastore(target).found = replica(target)
     table = store.create(Scope("sales", "orders")).finish(replace(dump_header(begin=9), scope=Scope("sales", "orders"))).directory
     window = store.create(Scope("sales")).finish(dump_header(begin=9, joined={"orders": table})).directory
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
@@ -710,9 +697,8 @@ def test_the_dump_of_a_table_is_kept_where_that_of_a_planned_window_could_not_be
 ) -> None:
     """It was deleted, and the window could not be loaded once it was approved. One whose dump is gone keeps no other."""
     root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = dump_store(target)
+    metastore(target).found = replica(target)
     scope = Scope("sales", "orders")
     table = store.create(scope).finish(replace(dump_header(begin=9), scope=scope)).directory
     windows = ["elsewhere", f"{root}/sales/gone"]
@@ -743,7 +729,7 @@ def test_dumps_of_a_dropped_database_are_kept_for_the_retention_time(
 ) -> None:
     """They stayed for good, unfinished ones as well."""
     root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    store = dump_store(target)
     header = dump_header()
     dump = store.create(Scope("sales")).finish(header).directory
     interrupted(store, f"{root}/sales/begun")
@@ -769,11 +755,10 @@ def test_the_dump_of_a_window_that_waits_for_approval_is_kept(
 ) -> None:
     """It was deleted, so that the load failed once it was approved, for ever."""
     root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    store = dump_store(target)
     header = dump_header(begin=9)
     dumps = [store.create(Scope("sales")).finish(header).directory for _ in range(2)]
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state) if there else None
+    metastore(target).found = replica(target) if there else None
     approvals = Approvals(store.storage, root, pair=pair)
     approvals.wait("sales", PlannedWindow("9-9", dumps[0], "incremental", 0, time.time(), "nothing", ()))
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
@@ -790,11 +775,10 @@ def test_plans_are_read_once_for_all_dumps_and_one_that_is_denied_keeps_only_dum
 ) -> None:
     """All plans were read once for each dump, with the lock held, too; a plan of another policy ended the sweep."""
     root, reads = target.policy.dump_root, list[bool]()
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    store = dump_store(target)
     header = dump_header(begin=9)
     dumps = [store.create(Scope("sales")).finish(header).directory for _ in range(100)]
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    metastore(target).found = replica(target)
     written(target, ".repl/170-0/f", days=365)
 
     def planned() -> list[str]:
@@ -832,7 +816,7 @@ def test_unfinished_copies_of_external_tables_are_deleted(target: Target, monkey
 
 def test_reports_are_kept_for_as_long_as_the_policy_says(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    store = dump_store(target)
     records = RecordStore.of(target.policy, store, "sales")
     kept = records.keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"), LoadReport("d", "sales", 1, 9))
     files = {one.uri: one.size for one in store.storage.files(f"{root}/.reports/.by-day", hidden=True)}
@@ -859,7 +843,7 @@ def test_reports_of_earlier_versions_are_kept_where_another_policy_has_a_databas
     target: Target, *, shared: bool
 ) -> None:
     """They do not tell whose they are: one policy deleted those of another, which keeps them for ever."""
-    store = TreeStore(Storage((Root(uri=target.policy.dump_root),)), target.policy.dump_root)
+    store = dump_store(target)
     day = old_record(target, store, "sales")
     if shared:
         old_record(target, store, "sales-01234567")
@@ -872,10 +856,9 @@ def test_reports_that_this_account_may_not_read_keep_nothing_else(
     target: Target, monkeypatch: pytest.MonkeyPatch, closed: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Another account's ended the retention of the database."""
-    store = TreeStore(Storage((Root(uri=target.policy.dump_root),)), target.policy.dump_root)
+    store = dump_store(target)
     day = old_record(target, store, "sales")
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    metastore(target).found = replica(target)
     dump = store.create(Scope("sales")).finish(dump_header()).directory
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     with closed_directory(paths.parent(day) + closed):
@@ -889,10 +872,9 @@ def test_plans_of_another_policy_that_this_account_may_not_read_keep_no_dumps(
 ) -> None:
     """All dumps were kept, for ever, since one of them could wait with such a plan."""
     root = target.policy.dump_root
-    store = TreeStore(Storage((Root(uri=root),)), root)
+    store = dump_store(target)
     dump = store.create(Scope("sales")).finish(dump_header()).directory
-    state = ReplicaState("uuid/sales", 9).parameters()
-    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    metastore(target).found = replica(target)
     ours, theirs = (Approvals(store.storage, root, pair=pair) for pair in (("s", "t"), ("s", "other")))
     (ours if own else theirs).wait("sales", PlannedWindow("9-9", "elsewhere", "incremental", 0, time.time(), "nothing", ()))
     (place,) = store.storage.ls(f"{root}/.plans")
