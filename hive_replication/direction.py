@@ -33,7 +33,9 @@ def failover_start(
 
     Raises:
         BadRequest: there is no finished replica.
-        Refused: transactions do not end, tables are held or differ, writers go on, or it has failed over already.
+        Refused: transactions do not end, tables are held or differ, grants differ, writers go on, the failover is done already,
+            one to another target is, or the source is a replica itself or was opened and its own failback is not done; or
+            the target is marked as incompatible.
         Unreachable: a side does not answer.
     """
     database, target = _both(connection, name)
@@ -113,8 +115,9 @@ def failover_reverse(
 
     Raises:
         BadRequest: there is no such database on one of the sides.
-        Refused: it was not opened by a failover from there, ``conflicts`` of the policy keeps what the old source alone
-            changed, something would be dropped that ``drop`` does not allow, or a load runs.
+        Refused: it was not opened by a failover from there; the old source has changes of its own and ``conflicts`` of the policy
+            says ``refuse``; something would be dropped that ``drop`` does not allow; the old source was itself opened in place of
+            another that is no replica of it yet; or another load runs.
         Unreachable: a side does not answer.
     """
     database, target = _both(connection, name)

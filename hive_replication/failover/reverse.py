@@ -69,20 +69,7 @@ def reverse(
 ) -> FailoverReverse:
     """Makes the old source a replica of the database that was opened; then windows replicate as from any source.
 
-    Args:
-        connection: from the opened database to the old source.
-        name: the opened database.
-        dry_run: compare only.
-        drop: whether what only the old source has may be dropped there.
-        copier: copies files; threads of this process where None.
-        progress: shows how far it is.
-
-    Raises:
-        BadRequest: there is no such database on one of the sides.
-        Refused: it was not opened by a failover from there; the old source has changes of its own and ``conflicts`` of the policy
-            says ``refuse``; something would be dropped that ``drop`` does not allow; the old source was itself opened in place of
-            another that is no replica of it yet; or another load runs.
-        Unreachable: a side does not answer.
+    Arguments and errors: :func:`hive_replication.direction.failover_reverse`.
     """
     began = time.time()
     state, marks = _require_opened(connection, name)

@@ -73,20 +73,7 @@ def start(
 ) -> FailoverStart:
     """Brings a planned failover to the point where the target can be opened; repeating it goes on.
 
-    Args:
-        connection: both sides.
-        name: source database.
-        wait: seconds for which open write transactions may end; ``acid.open_txn_timeout`` of the policy where None.
-        abort: whether they are aborted then; as ``acid.at_timeout`` of the policy says where None.
-        copier: copies files; threads of this process where None.
-        progress: shows how far it is.
-
-    Raises:
-        BadRequest: there is no finished replica.
-        Refused: transactions do not end, tables are held or differ, grants differ, writers go on, the failover is done already,
-            one to another target is, or the source is a replica itself or was opened and its own failback is not done; or
-            the target is marked as incompatible.
-        Unreachable: a side does not answer.
+    Arguments and errors: :func:`hive_replication.direction.failover_start`.
     """
     sides, acid = Sides.now(connection, name), connection.source.policy.acid
     _require_begin(sides)
