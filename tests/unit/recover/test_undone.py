@@ -45,6 +45,7 @@ def test_what_stands_for_transactions_ends_before_a_recovery_is_loaded(monkeypat
     monkeypatch.setattr(
         source_history, "end_replayed", lambda _, database, policy, _check, _note: done.append((database, policy))
     )
+    monkeypatch.setattr(bootstrap, "end_snapshots", lambda *_: None)
     monkeypatch.setattr(Loading, "carry_out", lambda *_: done.append("tables"))
     monkeypatch.setattr(Loading, "finish", lambda *_, **__: None)
     for head in (header(60, recovery="token", acid=True), header(60, acid=True), header(60, recovery="token")):
