@@ -22,7 +22,7 @@ from hive_replication.load.replica.policy_scope import changed, without_data
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import is_remote
-from hive_replication.recover import history_gap
+from hive_replication.recover import history_gap, interrupted_gap
 
 #: Events of the log that a reading takes where no more are asked for: some 15 s; the next one continues.
 MOST_EVENTS = 10_000
@@ -142,7 +142,7 @@ class LagReader:
         start = start_of(state)
         if start is None:
             return ""
-        found = history_gap(self._source, state, current)
+        found = history_gap(self._source, state, current) or (interrupted_gap(state) if state.obstacle else None)
         if found is not None:
             return found.reason
         return reach.problem if start < reach.after else ""

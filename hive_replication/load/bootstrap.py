@@ -11,7 +11,6 @@ from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.checked_objects import (
     described_tables,
     validated_function,
-    validated_partition,
     validated_tables,
     why_not_read,
 )
@@ -26,7 +25,6 @@ from hive_replication.load.operations.transactions import replay_policy, why_una
 from hive_replication.load.parts_of_load import PartsOfLoad
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
-from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
 from hive_replication.load.plan.lane_batches import in_batches
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
 from hive_replication.load.policy_change import refuse_left_out, with_scope
@@ -35,17 +33,13 @@ from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
-from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery, without_mark
 from hive_replication.load.surplus_tables import left_out_lanes, surplus_lanes, surplus_names, unshown_lanes, with_followed
+from hive_replication.load.table_lanes import table_lanes
 from hive_replication.load.window import database_image
-from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.table_kinds import is_partitioned
-from hive_replication.metastore.tables import at_once
-from hive_replication.metastore.types import Partition, Table
 
 _MOST = 20_000  # tables, partitions and files of a batch
 
@@ -140,7 +134,7 @@ def _begin(session: Session, *, whole_database: bool) -> None:
                 end_left(session.target, session.database, replay_policy(session.mapping), session.replica.check)
         session.replica.write_state(session.taken_over(session.state, checkpoint))
     elif _is_marked(session):
-        session.replica.write_state(replace(session.state, checkpoint=session.reader.directory))
+        session.replica.write_state(replace(session.state, checkpoint=session.reader.directory, obstacle=""))
 
 
 def _is_marked(session: Session) -> bool:
@@ -170,22 +164,8 @@ def _lanes(
             continue
         view = known.view({name: ()}) if exists else TargetView(session.state)
         session.tally.found_changed(changed_on_target(view, session.database))
-        planner = ObjectPlanner(
-            mapping,
-            view,
-            header.to_evid,
-            session.reader.directory,
-            repair=repair,
-            whole=header.scope.partitions is None,
-            other_history=other_history,
-            conflicts=session.conflicts.policy,
-            metadata_only=header.metadata_only,
-            present=_present(session, view.tables.get(name)),
-            filters=header.filters,
-            excluded=session.target.policy.excluded,
-        )
-        partitions = (validated_partition(session, part) for part in parts.reading(session.reader.partitions(record.name)))
-        for lane, skipped in planner.plan(record, partitions, None if session.dry else _MOST):
+        most = None if session.dry else _MOST
+        for lane, skipped in table_lanes(session, record, view, parts, repair=repair, other_history=other_history, most=most):
             session.skipped += skipped
             yield lane
             if any(name in held.tables for held in session.held):
@@ -201,22 +181,6 @@ def _lanes(
 def _wanted(session: Session, records: list[TableRecord]) -> set[str]:
     """Target tables that a dump has, or leaves out since they are equal."""
     return {session.mapping.table(name) for name in (*session.reader.header.equal, *(record.name for record in records))}
-
-
-def _present(session: Session, table: Table | None) -> TargetPartitions:
-    """Those partitions of a table of the target that the dump may be about."""
-    if table is None or not is_partitioned(table):
-        return TargetPartitions()
-    metastore, database, name = session.target.metastore, session.database, table.tableName.lower()
-
-    def read(names: list[str]) -> dict[str, Partition]:
-        found = by_name(table, metastore.partitions(database, name, names))
-        view = TargetView(session.state, partitions={(name, partition): one for partition, one in found.items()})
-        session.tally.found_changed(changed_on_target(view, database))
-        return found
-
-    names = session.reader.header.scope.partitions or metastore.partition_names(database, name)
-    return TargetPartitions(names, read, at_once(table.sd.cols))
 
 
 def _functions(session: Session, *, repair: bool) -> list[LanePlan]:

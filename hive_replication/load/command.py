@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.while_held import WhileHeld
 from hive_replication.dump.format.interface import DumpReader, DumpStore
-from hive_replication.errors import BadRequest, LockLost, Refused, ReplicationError
+from hive_replication.errors import BadRequest, LockLost, ReplicationError, Unreachable
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.copy_rate import remember
@@ -155,9 +155,9 @@ class _Load:
         first = replace(self, statement=ReplLoad(dump.directory, self.database), reader=dump, table=dump.header.scope.table)
         try:
             self.held = first.recorded(lock, repair=as_repair(replica, dump), only=None, source=source).held
-        except LockLost:
+        except (LockLost, Unreachable):
             raise
-        except (BadRequest, Refused) as error:
+        except ReplicationError as error:
             if first.session is not None:
                 first.session.require_ours()  # what is the matter with the database is not the matter with its table
             given_up(TargetDatabase(self.target, self.database, lock.check, dry=False), dump, error)

@@ -7,6 +7,8 @@ The database's state names the dump (``checkpoint``) from before the first chang
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hive_replication.dump.format.interface import DumpReader, DumpStore
 from hive_replication.errors import BadRequest, Outdated, Refused, ReplicationError
 from hive_replication.load.apply.database import TargetDatabase
@@ -46,6 +48,7 @@ def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -
     try:
         found = opened(store, state.checkpoint)
     except (BadRequest, Refused) as error:
+        replica.write_state(replace(state, obstacle=str(error)))
         raise Refused(_advice(replica.name, state.checkpoint, header.scope.database, error)) from error
     same = objects and header.scope.table is not None and header.scope == found.header.scope
     return None if same and header.to_evid > found.header.to_evid else found
@@ -87,13 +90,17 @@ def given_up(replica: TargetDatabase, dump: DumpReader, error: ReplicationError)
         error: why not.
 
     Raises:
-        Refused: it was of the whole database, which nothing but a recovery makes good.
+        Refused: it was of the whole database, which nothing but a recovery makes good: until then that is a gap.
+        ReplicationError: the same, of which the metastore may think better.
     """
-    table = dump.header.scope.table
+    table, lasts = dump.header.scope.table, isinstance(error, BadRequest | Refused)
     if isinstance(error, Outdated):
         return  # the replica has passed it
     if table is None:
-        raise Refused(_advice(replica.name, dump.directory, dump.header.scope.database, error)) from error
+        if lasts:
+            replica.write_state(replace(replica.state, obstacle=str(error)))
+        advice = _advice(replica.name, dump.directory, dump.header.scope.database, error)
+        raise (Refused if lasts else ReplicationError)(advice) from error
     reason = f"a load of it was interrupted, and cannot be done again: {error}"
     replica.write_state(replica.state.quarantine(table, 0, reason))
 

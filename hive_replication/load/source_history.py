@@ -32,7 +32,7 @@ def end_other_recovery(session: Session) -> None:
 
 def without_mark(state: ReplicaState, directory: str) -> ReplicaState:
     """The state after the load of a dump of objects, which was noted in it until then."""
-    return replace(state, checkpoint="") if state.checkpoint == directory else state
+    return replace(state, checkpoint="", obstacle="") if state.checkpoint == directory else state
 
 
 def require_recovery(session: Session) -> None:

@@ -6,7 +6,7 @@ Keep out of here: how objects are loaded (``load``) and how tables are compared 
 """
 
 from hive_replication.recover.command import Recovery, dump_recovery, recover
-from hive_replication.recover.gap import UNFINISHED, Gap, find_gap, history_gap, require_history
+from hive_replication.recover.gap import UNFINISHED, Gap, find_gap, history_gap, interrupted_gap, require_history
 from hive_replication.recover.survey import TableFinding, survey
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "dump_recovery",
     "find_gap",
     "history_gap",
+    "interrupted_gap",
     "recover",
     "require_history",
     "survey",

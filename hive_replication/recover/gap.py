@@ -59,7 +59,7 @@ def find_gap(
         database: source database.
         read_log: also read all waiting events to find a missing one; a dump of them finds it anyway.
         unfinished: whether tables for which a bootstrap or a recovery failed are a gap; the others can be loaded.
-        interrupted: whether a load of objects that was killed is one; whatever is loaded does it first, if its dump can be read.
+        interrupted: whether a load of objects that was killed is one, though it may be done: whatever is loaded does it first.
 
     Raises:
         BadRequest: the target database is no finished replica, or the source has none of this name either.
@@ -76,7 +76,7 @@ def find_gap(
         raise Refused(f"the target database {name!r} is a replica of {state.source}, not of {source.identity}/{database}")
     current = source.metastore.current_event_id()
     gap = history_gap(source, state, current) or _restored_gap(target, replica, state)
-    gap = gap or (_interrupted_gap(state) if interrupted else None)
+    gap = gap or (interrupted_gap(state) if interrupted or state.obstacle else None)
     gap = gap or (_unfinished_gap(source, database, state) if unfinished else None)
     return gap or (_log_gap(source, database, state.applied, current) if read_log else None)
 
@@ -145,10 +145,12 @@ def _restored_gap(target: Target, replica: Database, state: ReplicaState) -> Gap
     return None
 
 
-def _interrupted_gap(state: ReplicaState) -> Gap | None:
+def interrupted_gap(state: ReplicaState) -> Gap | None:
+    """Whether a load of objects over a replica was killed, or runs; a replica of which it cannot be done says why."""
     if not state.checkpoint:
         return None
-    return Gap("interrupted load", state.applied or 0, f"the load of {state.checkpoint} was interrupted")
+    why = f", and cannot be done again: {state.obstacle}" if state.obstacle else ""
+    return Gap("interrupted load", state.applied or 0, f"the load of {state.checkpoint} was interrupted{why}")
 
 
 def _unfinished_gap(source: Source, database: str, state: ReplicaState) -> Gap | None:

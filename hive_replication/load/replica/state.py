@@ -44,6 +44,7 @@ _APPLIED = PREFIX + "applied.id"
 _APPLIED_EVENT = PREFIX + "applied.event"
 _AT = PREFIX + "at."
 _RECOVERY = PREFIX + "recovery"
+_OBSTACLE = PREFIX + "obstacle"
 _HELD = PREFIX + "held."
 _QUARANTINE = PREFIX + "hold."
 _UNDONE = PREFIX + "undone"
@@ -76,7 +77,8 @@ class ReplicaState:
         at: event ids of names that stand elsewhere.
         held: why names are held.
         quarantines: since when they are held and how often they were tried, where that is known.
-        checkpoint: dump directory of the bootstrap under way, or "".
+        checkpoint: dump directory of the bootstrap or the load of objects under way, or "".
+        obstacle: why that load, which was interrupted, cannot be done any more, or ""; it goes with the checkpoint.
         fresh: whether no window has been loaded since the bootstrap began.
         recovery: token of the recovery under way, or ""; any other load clears it, since it changes what was compared.
         policy: name of the policy that writes it, "" where that is not known.
@@ -96,6 +98,7 @@ class ReplicaState:
     held: Mapping[str, str] = field(default_factory=dict[str, str])
     quarantines: Mapping[str, Quarantine] = field(default_factory=dict[str, Quarantine])
     checkpoint: str = ""
+    obstacle: str = ""
     fresh: bool = False
     recovery: str = ""
     policy: str = ""
@@ -200,18 +203,15 @@ class ReplicaState:
     def parameters(self) -> dict[str, str]:
         """This state as database parameters."""
         values = {SOURCE: self.source, TARGET_FOR: "true"} if self.source else {}
-        values |= {key: value for key, value in ((_POLICY, self.policy), (_ORIGINS, _origins_text(self.origins))) if value}
+        obstacle = as_latin(self.obstacle)[:_REASON_LIMIT] if self.checkpoint else ""
+        texts = {_POLICY: self.policy, _ORIGINS: _origins_text(self.origins), _RECOVERY: self.recovery, _OBSTACLE: obstacle}
+        texts |= {_UNDONE: "" if self.undone is None else str(self.undone), FIRST_INCREMENTAL: "true" if self.fresh else ""}
+        values |= {key: value for key, value in texts.items() if value}
         if self.applied is not None:
             values |= {_APPLIED: str(self.applied), LAST_ID: str(self.last_id)}
             values[_APPLIED_EVENT] = f"{self.applied}:{self.applied_time}:{self.applied_hash}"
-        if self.undone is not None:
-            values[_UNDONE] = str(self.undone)
         if self.checkpoint or self.applied is not None:
             values[CHECKPOINT] = self.checkpoint or _BOOTSTRAPPED
-        if self.fresh:
-            values[FIRST_INCREMENTAL] = "true"
-        if self.recovery:
-            values[_RECOVERY] = self.recovery
         values |= by_table(_AT, {name: str(evid) for name, evid in self.at.items()})
         values |= by_table(_QUARANTINE, {name: str(one) for name, one in self.quarantines.items()})
         values |= by_table(_LEFT, {name: str(evid) for name, evid in self.left.items()})
@@ -238,6 +238,7 @@ def replica_state(database: Database | None) -> ReplicaState:
         quarantines={name: Quarantine.parse(value) for name, value in of_tables(_QUARANTINE, found.values)},
         checkpoint=found.text(CHECKPOINT).removeprefix(_BOOTSTRAPPED),
         fresh=found.text(FIRST_INCREMENTAL) == "true",
+        obstacle=found.text(_OBSTACLE),
         recovery=found.text(_RECOVERY),
         policy=found.text(_POLICY),
         origins=found.list_in(_ORIGINS),
@@ -252,10 +253,8 @@ def replica_state(database: Database | None) -> ReplicaState:
 def _applied_event(found: Parameters) -> tuple[int, str]:
     """Time and hash of the last applied event: ``<id>:<time>:<hash>``."""
     value = found.text(_APPLIED_EVENT)
-    if not value:
-        return 0, ""
     _, time, message_hash = (*value.split(":", 2), "", "")[:3]
-    return found.number_in(_APPLIED_EVENT, time), message_hash
+    return found.number_in(_APPLIED_EVENT, time) if value else 0, message_hash
 
 
 def _number(text: str) -> int:

@@ -188,6 +188,17 @@ def test_a_table_that_was_undone_for_long_is_no_gap_of_its_database(monkeypatch:
             assert (found.gap, found.waiting) == ("the log lacks the events 6 to 49", None)
 
 
+@pytest.mark.parametrize("obstacle", ["", "there is no dump"])
+def test_an_interrupted_load_that_cannot_be_done_is_shown(monkeypatch: pytest.MonkeyPatch, obstacle: str) -> None:
+    """Status, alarms and checks showed a lag alone. One that runs has the mark, too, and is nobody's concern."""
+    lags = reader(monkeypatch, Log(), None, hot=95)
+    state = ReplicaState("uuid/hot", 95, checkpoint="hdfs://d/dumps/1", obstacle=obstacle)
+    monkeypatch.setattr(lags._target.metastore, "database", {"hot": Database(name="hot", parameters=state.parameters())}.get)
+    (found,) = lags.read()
+    reason = "the load of hdfs://d/dumps/1 was interrupted, and cannot be done again: there is no dump"
+    assert found.gap == (reason if obstacle else "")
+
+
 @pytest.mark.parametrize(("reason", "late"), [("undone to 5 by request", ()), ("event 6 failed", ("t",))])
 def test_a_table_that_was_undone_makes_its_database_not_late(
     monkeypatch: pytest.MonkeyPatch, reason: str, late: tuple[str, ...]

@@ -10,12 +10,15 @@ from unittest.mock import Mock
 import pytest
 
 from hive_replication.dump.format.record_types import DumpHeader, Scope
-from hive_replication.errors import BadRequest, Outdated, Refused
-from hive_replication.load import interrupted_objects
+from hive_replication.errors import BadRequest, LockLost, MetastoreError, Outdated, Refused, ReplicationError, Unreachable
+from hive_replication.load import command, interrupted_objects
+from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.interrupted_objects import as_repair, given_up, interrupted
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.source_history import without_mark
-from tests.bootstraps import SOURCE, header
+from hive_replication.metastore.types import FieldSchema
+from hive_replication.statements import ReplLoad
+from tests.bootstraps import SOURCE, header, loading, record
 from tests.bootstraps import replica as table_at
 from tests.moving import POLICY
 
@@ -140,6 +143,71 @@ def test_what_the_replica_has_passed_is_left() -> None:
     assert one.state == STATE
     assert without_mark(STATE, KILLED).checkpoint == ""
     assert without_mark(STATE, "another") == STATE
+
+
+def test_a_dump_that_is_gone_is_noted_for_all_who_look() -> None:
+    """Windows failed one after another, and nothing but the text of their runs told what to do."""
+    one = replica()
+    with pytest.raises(Refused):
+        interrupted(one, Gone(), dump(WINDOW, "other"))  # type: ignore[arg-type]
+    assert (one.state.obstacle, one.state.checkpoint) == (f"there is no dump {KILLED}", KILLED)
+
+
+@pytest.mark.parametrize(
+    ("error", "noted"),
+    [(Refused("a foreign table is in the way"), True), (BadRequest("no such file"), True), (MetastoreError("denied"), False)],
+)
+def test_of_the_database_only_what_does_not_pass_is_noted(error: ReplicationError, *, noted: bool) -> None:
+    """It is recovered from as from any gap, which a metastore that is out of order for a moment is not."""
+    one = replica()
+    with pytest.raises(ReplicationError, match=f"which fails: {error}; hive-repl recover db does without it") as caught:
+        given_up(one, dump(header(50)), error)
+    assert isinstance(caught.value, Refused) == noted
+    assert (one.state.obstacle, one.state.checkpoint) == (str(error) if noted else "", KILLED)
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [(MetastoreError("denied"), False), (Unreachable("the target"), True), (LockLost("the lock"), True)],
+)
+def test_a_metastore_that_refuses_what_a_table_needs_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch, error: ReplicationError, *, passes: bool
+) -> None:
+    """Every window of the database ended with it until somebody ran a recovery; what passes is waited for."""
+    one = replica()
+    monkeypatch.setattr(command, "TargetDatabase", lambda *_, **__: one)
+    monkeypatch.setattr(command._Load, "recorded", Mock(side_effect=error))
+    monkeypatch.setattr(command, "interrupted", lambda *_: dump(TABLE))
+    nothing: Any = None
+    statement = ReplLoad("other", "db")
+    work = command._Load(nothing, statement, nothing, nothing, nothing, nothing, "db", None, nothing)
+    if passes:
+        with pytest.raises(type(error)):
+            work.after_interrupted(Mock(), None)
+        assert one.state == STATE
+    else:
+        work.after_interrupted(Mock(), None)
+        assert (one.state.unfinished, one.state.checkpoint) == (["e"], "")
+
+
+@pytest.mark.parametrize("outage", [False, True])
+def test_partitions_that_the_metastore_does_not_show_hold_their_table_alone(
+    monkeypatch: pytest.MonkeyPatch, *, outage: bool
+) -> None:
+    """The load ended with it, and so did whatever was loaded next, since it was done first."""
+    names = ("e", "f")
+    load = loading(ReplicaState(SOURCE, 40), header(50), [table_at(name, 30) for name in names], [record(name) for name in names])
+    metastore: Any = load.target.metastore
+    metastore.kept["e"].partitionKeys = [FieldSchema("p", "string")]
+    metastore.partition_names = Mock(side_effect=MetastoreError("get_partition_names db.e: Permission denied"))
+    metastore.database = Mock(side_effect=MetastoreError("no connection") if outage else None)
+    if outage:
+        with pytest.raises(MetastoreError, match="no connection"):
+            load_objects(load, repair=False)
+        return
+    load_objects(load, repair=False)
+    assert [(one.tables, one.reason) for one in load.held] == [(("e",), "get_partition_names db.e: Permission denied")]
+    assert (load.state.unfinished, load.state.applied, "f" in load.lanes) == (["e"], 50, True)
 
 
 @pytest.mark.parametrize("gone", [False, True])

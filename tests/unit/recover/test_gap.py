@@ -149,6 +149,15 @@ def test_windows_do_not_ask_for_what_is_hidden() -> None:
     assert gap_of(replace(STATE, at={"v": 0}, held={"v": HIDDEN}), Mock(), [], unfinished=False) == (None, [])
 
 
+@pytest.mark.parametrize("obstacle", ["", "there is no dump"])
+def test_an_interrupted_load_that_cannot_be_done_is_a_gap(obstacle: str) -> None:
+    """Windows do it first, and were refused until somebody ran a recovery: now the next one recovers."""
+    state = replace(STATE, checkpoint="hdfs://d/dumps/1", obstacle=obstacle)
+    found, _ = gap_of(state, Mock(), [], unfinished=False)
+    reason = "the load of hdfs://d/dumps/1 was interrupted, and cannot be done again: there is no dump"
+    assert found == (Gap("interrupted load", 100, reason) if obstacle else None)
+
+
 def gap_of(
     state: ReplicaState, table: Mock, listed: list[str], *, unfinished: bool = True, **calls: Mock
 ) -> tuple[Gap | None, list[object]]:

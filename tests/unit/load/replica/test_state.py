@@ -14,6 +14,7 @@ from hive_replication.load.replica.state import (
     replica_state,
     with_state,
 )
+from hive_replication.load.source_history import without_mark
 from hive_replication.metastore.types import Database, Partition, Table
 
 names = st.from_regex(r"[a-z0-9_]{1,8}", fullmatch=True)
@@ -65,6 +66,13 @@ def test_origins_of_earlier_versions() -> None:
     key = next(iter(ReplicaState(origins=("one/db", "two/db")).parameters()))
     assert ReplicaState(origins=("one/db", "two/db")).parameters() == {key: "one/db,two/db"}
     assert replica_state(Database(parameters={key: "one/db,two/db"})).origins == ("one/db", "two/db")
+
+
+def test_what_is_in_the_way_of_an_interrupted_load_goes_with_its_mark() -> None:
+    state = ReplicaState("uuid/db", 40, checkpoint="hdfs://d/x", obstacle="there is no dump")
+    assert replica_state(Database(parameters=state.parameters())) == state
+    for after in (state.advanced(50, 5, "ab"), without_mark(state, "hdfs://d/x")):
+        assert replica_state(Database(parameters=after.parameters())).obstacle == ""
 
 
 def test_no_replica() -> None:
