@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeGuard, TypeVar
 
 from hive_replication.errors import Refused, ReplicationError
@@ -32,6 +32,8 @@ from hive_replication.storage import Storage, paths
 
 Thing = TypeVar("Thing", Table, Partition)
 _WITHOUT_IMAGES = (CreateFunction, DropFunction, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics, CopySchemas)
+#: The metastore sets it where what is created, added or altered has none.
+_CHANGED = "transient_lastDdlTime"
 #: Kinds of operations that no undo takes back: the journal has no images of what they changed, or only of users' tables.
 STAYS = frozenset(one.kind for one in (*_WITHOUT_IMAGES, DropForeignTable, KeepAside, KeepPartitionsAside))
 
@@ -109,7 +111,6 @@ class LaneReverser:
         record: the lane's journal record.
         token: of its load.
         locator: finds its old data.
-        dropped: tables that the lanes to reverse have dropped: put back, they have another time of creation.
         check: raises if the lock is lost.
     """
 
@@ -121,11 +122,10 @@ class LaneReverser:
         record: LaneRecord,
         token: str,
         locator: OldDataLocator,
-        dropped: Collection[str],
         check: Callable[[], None],
     ) -> None:
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
-        self._record, self._token, self._locator, self._dropped, self._check = record, token, locator, dropped, check
+        self._record, self._token, self._locator, self._check = record, token, locator, check
         self._passed = set[str]()  # directories of the users' tables and partitions that are not there any more
         self._statistics_changed = any(step.kind in (SetStatistics.kind, DeleteStatistics.kind) for step in record.steps)
 
@@ -241,12 +241,12 @@ class LaneReverser:
         return not is_ours(image, self._source) and not is_ours(current, self._source)
 
     def _is_another(self, current: Thing, image: Thing) -> bool:
-        """Whether the users made what is there since."""
-        return (
-            self._is_users(current, image)
-            and current.createTime != image.createTime
-            and image.tableName.lower() not in self._dropped
-        )
+        """Whether the users made what is there since.
+
+        What an undo has put back has another time of creation, too, but the time of the last change that its image has.
+        """
+        changed = [(one.parameters or {}).get(_CHANGED) for one in (current, image)]
+        return self._is_users(current, image) and current.createTime != image.createTime and changed[0] != changed[1]
 
     def _require_replica(self, current: Thing, image: Thing, shown: str, what: str) -> None:
         if is_ours(image, self._source):  # else it was the users' before the lane, too

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.journal.restored import require_unrestored, without_lost
-from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_reasons import RELEASED_REASON, UNDONE_REASON
 from hive_replication.load.replica.name_mapping import object_name
@@ -141,16 +140,12 @@ class _Undo:
         self._target, self._database, self._found, self._state, self._check = target, database, found, state, check
         self._location = (found.locationUri or "").rstrip("/")
         self._journal = Journal(target.storage, self._location)
-        self._dropped = set[str]()
 
     def run(self, table: str | None, evid: int, *, dry_run: bool, progress: Progress) -> Undo:
         entries = without_lost(self._journal, self._state, dry=dry_run)
         point, before = self._point(entries, evid)
         newer = self._journal.lanes_of(one for one in entries if one.token > point.token and one.status != "undone")
         read = {entry for entry, _ in newer}
-        self._dropped = {
-            step.origin for _, lanes in newer for lane in lanes for step in lane.record.steps if step.kind == DropTable.kind
-        }
         others = self._journal.places_of(one for one in entries if one not in read)  # no image of theirs is in memory
         names = None if table is None else _joined(newer, table)
         chosen = [
@@ -247,10 +242,7 @@ class _Undo:
         source = self._state.source
         for entry, lanes in progress.over(chosen, "loads taken back"):
             for lane in reversed(lanes):  # a table may have several, each with the images of its time
-                reverser = LaneReverser(
-                    self._target, self._database, source, lane.record, entry.token, locator, self._dropped, self._check
-                )
-                reverser.run()
+                LaneReverser(self._target, self._database, source, lane.record, entry.token, locator, self._check).run()
                 self._journal.mark_undone(lane)
             if names is None and (lanes or entry.status != "part"):  # without lanes it may tell of an undo
                 self._restore_database(entry)

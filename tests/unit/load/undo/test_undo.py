@@ -31,6 +31,8 @@ from tests.faults import Killed
 from tests.lags import POLICY
 
 OURS = "uuid/db"
+#: The parameter that a metastore sets where what it creates has none, and a time that none of the images has.
+CHANGED, NOW = "transient_lastDdlTime", "1700000000"
 
 
 class _NoLock:
@@ -482,7 +484,7 @@ def test_what_the_users_made_in_the_place_of_a_replica_that_had_their_tables_nam
     record = LaneRecord(("f",), tuple(Step(kind, 1650, "f", directory="d") for kind in kinds), {"f": old}, parts)
     windows.load(1600, 1700, (record, {"f": windows.table("f", 1650, keys=("ds",))}))
     theirs = copy_of(old)
-    theirs.parameters, theirs.sd.location, theirs.createTime = {"comment": "another one"}, "file:///elsewhere/f", 1_700_000_000
+    theirs.parameters, theirs.sd.location, theirs.createTime = {CHANGED: NOW}, "file:///elsewhere/f", int(NOW)
     windows.metastore.kept["f"], windows.metastore.parts["f"] = theirs, {}
     undo(windows.target, "db", None, 1600)
     assert (windows.metastore.kept["f"], windows.metastore.parts["f"]) == (theirs, {})
@@ -506,7 +508,7 @@ def test_an_adopted_table_that_was_dropped_has_its_partitions_again(
 
     def made(metastore: _Metastore, image: Table) -> None:
         create(metastore, image)
-        metastore.kept[image.tableName].createTime = 1_700_000_000
+        metastore.kept[image.tableName].createTime = int(NOW)
 
     monkeypatch.setattr(_Metastore, "create_table", made)
     windows.metastore.dies = survived
@@ -515,6 +517,59 @@ def test_an_adopted_table_that_was_dropped_has_its_partitions_again(
     windows.metastore.dies = -1
     undo(windows.target, "db", None, 1600)
     assert windows.metastore.parts["f"] == parts
+
+
+@pytest.mark.parametrize("survived", range(-1, 7))
+@pytest.mark.parametrize("dropped", ["table", "table later", "partition", "partition later"])
+def test_what_was_appended_to_an_adopted_table_goes_where_it_was_dropped_and_the_undo_is_killed(
+    windows: _Replica, monkeypatch: pytest.MonkeyPatch, dropped: str, survived: int
+) -> None:
+    """The metastore gives what is put back another time of creation: it was taken for the users' own, and its files stayed."""
+    old, part, storage = windows.table("f", 0, ours=False, keys=("ds",)), "ds=1", windows.target.storage
+    old.parameters, places = {CHANGED: "5"}, (old.sd.location, f"{windows.location}/t/ds=1")
+    theirs = _partition(windows, "1", 0, ours=False)
+    theirs.parameters = {CHANGED: "5"}
+    drop = (
+        Step("DropTable", 1660, "f", origin="f") if "table" in dropped else Step("DropPartitions", 1660, "f", partitions=(part,))
+    )
+    ours, taken, left = windows.table("f", 1650, keys=("ds",)), _partition(windows, "1", 1650), None if "table" in dropped else ""
+    steps, files = (Step("Adopt", 1650, "f"), Step("AppendData", 1655, "f", partitions=(part,))), dict.fromkeys(places, ("a",))
+    after = None if left is None else ours
+    if "later" in dropped:
+        windows.load(1600, 1700, (LaneRecord(("f",), steps, {"f": old}, {"f": {part: theirs}}, files), {"f": ours}))
+        windows.load(1700, 1800, (LaneRecord(("f",), (drop,), {"f": ours}, {"f": {part: taken}}), {"f": after}))
+    else:
+        windows.load(1600, 1700, (LaneRecord(("f",), (*steps, drop), {"f": old}, {"f": {part: theirs}}, files), {"f": after}))
+    windows.metastore.parts["f"] = {}
+    for place in places:
+        for name in "ab":
+            storage.write(f"{place}/{name}", b"1")
+    create, add, retire = _Metastore.create_table, _Metastore.add_partitions, undo_module.OldDataLocator.retire
+
+    def created(metastore: _Metastore, image: Table) -> None:
+        create(metastore, image)
+        metastore.kept[image.tableName].createTime = int(NOW)
+
+    def added(metastore: _Metastore, database: str, table: str, images: list[Partition]) -> None:
+        add(metastore, database, table, images)
+        for image in images:
+            metastore.parts[table][f"ds={image.values[0]}"].createTime = int(NOW)
+
+    def retired(*given: object) -> None:
+        windows.metastore._change("retire")  # pyright: ignore[reportPrivateUsage]
+        retire(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_Metastore, "create_table", created)
+    monkeypatch.setattr(_Metastore, "add_partitions", added)
+    monkeypatch.setattr(undo_module.OldDataLocator, "retire", retired)
+    windows.metastore.dies = survived
+    with suppress(Killed):
+        undo(windows.target, "db", None, 1600)
+    windows.metastore.dies = -1
+    undo(windows.target, "db", None, 1600)
+    found = windows.metastore.parts["f"][part]
+    assert (windows.metastore.kept["f"].parameters, found.parameters, found.sd) == (old.parameters, theirs.parameters, theirs.sd)
+    assert [list(storage.named_files(place)) for place in places] == [["a"], ["a"]]
 
 
 @pytest.mark.parametrize("made", [True, False])
@@ -528,7 +583,7 @@ def test_files_of_a_table_that_the_users_made_in_the_place_of_one_that_was_adopt
         storage.write(f"{old.sd.location}/{name}", b"1")
     if made:
         windows.metastore.kept["f"] = copy_of(old)
-        windows.metastore.kept["f"].createTime = 1_700_000_000
+        windows.metastore.kept["f"].createTime, windows.metastore.kept["f"].parameters = int(NOW), {CHANGED: NOW}
     undo(windows.target, "db", None, 1600)
     assert sorted(storage.named_files(old.sd.location)) == (["a", "b"] if made else ["a"])
 
