@@ -13,6 +13,7 @@ from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import Resolution, owner_of
 from hive_replication.load.operations.names_trail import NamesTrail
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
+from hive_replication.load.replica.state import SOURCE
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.statistics import with_claims
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
@@ -52,7 +53,8 @@ def lane_records(
             continue
         for batch in chain((first, second), images):
             rest = {part: image(found) for part, found in batch.items() if part not in touched}
-            yield LaneRecord(lane.lane.names, (), {}, {name: rest}, {}, _outside(rest, tables[name]))
+            about = {} if SOURCE in (tables[name].parameters or {}) else {name: tables[name]}  # as in lane_record._pieces
+            yield LaneRecord(lane.lane.names, (), about, {name: rest}, {}, _outside(rest, tables[name]))
     locations = _LocationTrail(tables, partitions)
     for number, operation in enumerate(operations):
         locations.follow(lane, number, operation)

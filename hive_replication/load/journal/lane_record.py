@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.errors import ReplicationError
+from hive_replication.load.replica.state import SOURCE
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import Partition, Table, directory_of
 from hive_replication.storage import TooLarge
@@ -136,10 +137,15 @@ def _advice(record: LaneRecord) -> str:
 
 
 def _pieces(record: LaneRecord, number: int) -> list[LaneRecord]:
-    """Up to so many records that say together what one says; none where it cannot be split."""
+    """Up to so many records that say together what one says; none where it cannot be split.
+
+    Each has the files of its own partitions' directories, and the images of users' tables that it is of: these tell an undo
+    whether the users have made another one since.
+    """
     images = [(table, name, part) for table, parts in record.partitions.items() for name, part in parts.items()]
-    files, leaving = list(record.files.items()), set(record.left)
+    files, leaving = dict(record.files), set(record.left)
     ours = {directory_of(part) for _, _, part in images if part}
+    of_tables = [place for place in files if place not in ours]
     found: list[LaneRecord] = []
     for begin in range(number):
         mine, own = dict[str, dict[str, Partition | None]](), slice(begin, None, number)
@@ -147,12 +153,16 @@ def _pieces(record: LaneRecord, number: int) -> list[LaneRecord]:
             mine.setdefault(table, {})[name] = part
         places = {directory_of(part) for parts in mine.values() for part in parts.values() if part}
         left = tuple(sorted(places & leaving))  # with the image that tells that there was data
-        found.append(LaneRecord(record.names, (), {}, mine, dict(files[own]), left, record.placed[own]))
+        grown = {place: files.pop(place) for place in (*sorted(places), *of_tables[own]) if place in files}
+        users = {name: image for name, image in record.tables.items() if SOURCE not in (image.parameters or {})}
+        about = {name: image for name, image in users.items() if name in mine or directory_of(image) in grown}
+        found.append(LaneRecord(record.names, (), about, mine, grown, left, record.placed[own]))
     tables = set(map(directory_of, record.tables.values()))
     rest = tuple(place for place in record.left if place not in ours or place in tables)
-    found.append(replace(record, partitions={}, files={}, left=rest, placed=()))
     found = [one for one in found if one != LaneRecord(record.names, ())]
-    return found if len(found) > 1 else []
+    if record.steps or rest:  # else it is a piece itself
+        found.append(replace(record, partitions={}, files={}, left=rest, placed=()))
+    return found if len(found) > 1 and record not in found else []
 
 
 def record_text(record: LaneRecord) -> bytes:

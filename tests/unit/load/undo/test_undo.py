@@ -573,6 +573,35 @@ def test_what_was_appended_to_an_adopted_table_goes_where_it_was_dropped_and_the
 
 
 @pytest.mark.parametrize("made", [True, False])
+def test_a_record_in_several_files_knows_of_a_table_that_the_users_made_since(
+    windows: _Replica, monkeypatch: pytest.MonkeyPatch, *, made: bool
+) -> None:
+    """Their table got the partitions of the one that was adopted, and files in directories of these were retired."""
+    monkeypatch.setattr(lane_record, "PART", 4_000)
+    storage, old = windows.target.storage, windows.table("f", 0, ours=False, keys=("ds",))
+    old.parameters = {CHANGED: "5"}
+    images = {f"ds={day}": _partition(windows, str(day), 0, ours=False) for day in range(30)}
+    places = [old.sd.location, *(part.sd.location for part in images.values())]
+    steps = Step("Adopt", 1650, "f"), Step("AppendData", 1660, "f", partitions=tuple(images))
+    record = LaneRecord(("f",), steps, {"f": old}, {"f": images}, dict.fromkeys(places, ("a",)))
+    windows.load(1600, 1700, (record, {"f": windows.table("f", 1660, keys=("ds",))}))
+    assert len(windows.journal.lanes(windows.journal.entries()[-1])) > 4
+    for place in places:
+        for name in "ab":
+            storage.write(f"{place}/{name}", b"1")
+    if made:
+        theirs = copy_of(old)
+        theirs.parameters, theirs.sd.location, theirs.createTime = {CHANGED: NOW}, "file:///elsewhere/f", int(NOW)
+        windows.metastore.kept["f"] = theirs
+        windows.metastore.parts["f"] = {}
+    else:
+        windows.metastore.parts["f"] = {f"ds={day}": _partition(windows, str(day), 1660) for day in range(30)}
+    undo(windows.target, "db", None, 1600)
+    assert windows.metastore.parts["f"] == ({} if made else images)
+    assert [sorted(storage.named_files(place)) for place in places] == [["a", "b"] if made else ["a"]] * 31
+
+
+@pytest.mark.parametrize("made", [True, False])
 def test_files_of_a_table_that_the_users_made_in_the_place_of_one_that_was_adopted_stay(windows: _Replica, *, made: bool) -> None:
     """They were retired, and deleted later, as what the load had added to the table that it adopted."""
     storage, old = windows.target.storage, windows.table("f", 0, ours=False)
