@@ -8,7 +8,7 @@ from repl_assets.catalog.keys import partition_name
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import load_metadata
-from repl_assets.steps.engine import connected_engine
+from repl_assets.steps.engine import as_dagster_failure, connected_engine
 from repl_assets.steps.repair import repair_table
 from repl_assets.typed import MaterializeResult
 
@@ -27,7 +27,9 @@ def tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition
         if not context.has_partition_key:
             raise dg.Failure("choose tables: each is a partition")
         engine = connected_engine(context, names)
-        table, stood = partition_name(context.partition_key), engine.state(database.name)
+        table = partition_name(context.partition_key)
+        with as_dagster_failure():
+            stood = engine.state(database.name)
         try:
             report = repair_table(context.op_execution_context, engine, names, database, stood, table)
         finally:

@@ -64,7 +64,8 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
     )
     def load_tables(context: dg.AssetExecutionContext) -> Iterator[MaterializeResult]:
         engine, failures = connected_engine(context, names), Failures(context.op_execution_context)
-        stood = engine.state(database.name)  # before the first table: others may be undone while it is repaired
+        with as_dagster_failure():
+            stood = engine.state(database.name)  # before the first table: others may be undone while it is repaired
         try:
             for table in _selected(context, specs, database, "load"):
                 with failures.of(table.name):

@@ -181,6 +181,8 @@ def test_a_dump_that_is_not_finished_is_refused(store: DumpStore) -> None:
 def test_directories_that_are_no_dump(store: DumpStore, storage: tuple[Storage, str]) -> None:
     with pytest.raises(BadRequest, match="no dump"):
         store.open(f"{storage[1]}/db/absent")
-    for outside in ("hdfs://elsewhere:1/x", f"{storage[1]}/../../x", "not a URI"):
+    with pytest.raises(BadRequest, match="is no dump directory"):
+        store.open("not a URI")
+    for outside in ("hdfs://elsewhere:1/x", f"{storage[1]}/../../x"):
         with pytest.raises(Refused):
             store.open(outside)

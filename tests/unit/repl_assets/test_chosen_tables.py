@@ -32,17 +32,20 @@ class Run:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, error: ReplicationError | None, held: str = "") -> None:
         self.error, self.held, self.recorded = error, held, 0
-        engine = SimpleNamespace(dump=self.dump, repair=self.repair)
+        self.dumped, self.stood = list[str | None](), list[object]()
+        engine = SimpleNamespace(dump=self.dump, repair=self.repair, state=lambda _: tuple(self.dumped))
         monkeypatch.setattr(tables, "connected_engine", lambda *_: engine)
         monkeypatch.setattr(tables, "record_held", self.record_held)
 
     def dump(self, statement: ReplDump, _: object) -> DumpResult:
+        self.dumped.append(statement.table)
         if statement.table == "b" and self.error is not None:
             raise self.error
         header = DumpHeader("bootstrap", Scope("sales", statement.table), "uuid", Database(name="sales"), 9, 9, 0, "", 1.0)
         return DumpResult(f"hdfs://d/{statement.table}", 9, header, 1, 0, 0, 0)
 
-    def repair(self, _: str, name: str, directory: str, __: Callable[[], str]) -> Repair:
+    def repair(self, _: str, name: str, directory: str, __: Callable[[], str], stood: object) -> Repair:
+        self.stood.append(stood)
         held = (Held((name,), 5, 8, "no space"),) if name in self.held else ()
         return Repair(directory, LoadReport(directory, "sales", 1, 9, held=held))
 
@@ -83,3 +86,10 @@ def test_servers_that_do_not_answer_fail_all_tables_at_once(monkeypatch: pytest.
     run = Run(monkeypatch, Unreachable("nobody answers"))
     assert run.of(tables.load_tables_asset(SPECS, SALES)) == (["a"], "nobody answers")
     assert run.recorded == 1
+
+
+def test_a_table_that_is_undone_while_another_is_repaired_is_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are told where the target stood before the first: the load of one that was undone since is refused."""
+    run = Run(monkeypatch, None)
+    run.of(tables.load_tables_asset(SPECS, SALES))
+    assert run.stood == [()] * 3

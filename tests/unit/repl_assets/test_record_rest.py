@@ -66,7 +66,7 @@ ENGINE = cast(
         partition_names=lambda _database, table: DAYS if table == "days" else [],
         repairs=lambda _database, _kind: False,
         state=lambda _database: ReplicaState(applied=9),
-        load=lambda _statement, repair: REPORT,
+        load=lambda _statement, **_: REPORT,
     ),
 )
 
@@ -229,7 +229,7 @@ def test_a_load_that_fails_before_it_changes_anything_leaves_nothing(
 ) -> None:
     """Such as one that another load's lock refused: nothing is to be compared."""
 
-    def fails(_statement: object, *, repair: bool) -> LoadReport:
+    def fails(_statement: object, **_: object) -> LoadReport:
         error = Refused("another load runs")
         error.unchanged = unchanged
         with as_dagster_failure():
