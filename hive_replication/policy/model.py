@@ -26,7 +26,7 @@ from hive_replication.policy.scope import (
     valid_patterns,
     without_tables,
 )
-from hive_replication.policy.secrets import KEY, as_reference, idle_references, only_references, without_password
+from hive_replication.policy.secrets import KEY, idle_references, only_references, without_password
 from hive_replication.policy.warehouse import Location, Place, Settings, Warehouse, valid_locations, with_tokens_of_their_own
 from hive_replication.policy.wrong_setting import KEPT, WrongSetting, unless_kept, validated
 
@@ -192,7 +192,7 @@ class Policy(Settings):
         default=900, gt=0, description="How long an event may wait: the check up_to_date and alarms go by it"
     )
     acid: Acid = Field(default_factory=Acid, description="Transactional tables")
-    signing_key: Annotated[str, Field(pattern=KEY), AfterValidator(as_reference)] | None = Field(
+    signing_key: Annotated[str, Field(pattern=KEY)] | None = Field(
         default=None,
         description="Where the key is that signs dumps and approvals, ${env:NAME} or ${file:/path}; those that it has not signed "
         "are refused. Not signed where absent",

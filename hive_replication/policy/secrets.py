@@ -21,8 +21,8 @@ from hive_replication.secret_file import secret_of
 _REFERENCE = re.compile(r"\$\{(env|file):([^${}]+)\}")
 _BEGINNING = re.compile(r"\$\{(env|file):")
 _WITH_REFERENCES = frozenset({"options", "spark", "signing_key", "key_password"})  # settings in which they are read
-#: References to a key; also as the first version wrote them, without the braces.
-KEY = r"^(\$\{env:[A-Za-z_][A-Za-z0-9_]*\}|\$\{file:/[^${}]+\}|env:[A-Za-z_][A-Za-z0-9_]*|file:/[^${}]+)$"
+#: References to a key.
+KEY = r"^(\$\{env:[A-Za-z_][A-Za-z0-9_]*\}|\$\{file:/[^${}]+\})$"
 # What Hadoop, Spark and fsspec call their secrets; not the places of key stores, nor names of classes and algorithms.
 _SECRET = re.compile(
     r"secret|passw|token$|credentials?$|access[._-]?key|account[._-]?key|api[._-]?key|private[._-]?key$"
@@ -42,11 +42,6 @@ _NEXT_URI = re.compile(r"[,;=\s]+(?=[A-Za-z][A-Za-z0-9+.-]*://)")  # a password 
 def is_reference(value: str) -> bool:
     """Whether a value is a reference to a secret."""
     return bool(_REFERENCE.fullmatch(value))
-
-
-def as_reference(value: str) -> str:
-    """A reference to a key as it is written today."""
-    return value if is_reference(value) else f"${{{value}}}"
 
 
 def names_secret(option: str) -> bool:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from hive_replication.errors import BadRequest
 from hive_replication.policy import Policy
 from hive_replication.policy.secrets import names_secret, resolved_options
+from hive_replication.policy.warehouse import Tls
 from hive_replication.signing import SigningKey, signing_key
 from hive_replication.storage import Storage
 
@@ -172,24 +173,22 @@ def test_a_storage_resolves_them_when_it_connects(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("kind", ["env", "file"])
-def test_the_signing_key_is_a_reference_as_all_others_and_as_it_was_written_before(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_signing_key_is_a_reference_as_all_others(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "key").write_text("k" * 20 + "\n")
     monkeypatch.setenv("HIVE_REPL_TEST_KEY", "k" * 20)
     name = {"env": "HIVE_REPL_TEST_KEY", "file": f"{tmp_path}/key"}[kind]
-    for written in (f"${{{kind}:{name}}}", f"{kind}:{name}"):
-        made = policy({}, signing_key=written)
-        assert made.signing_key == f"${{{kind}:{name}}}"
-        key = signing_key(made.signing_key)
-        assert key is not None
-        assert key.verifies("dump", b"x", SigningKey(b"k" * 20).sign("dump", b"x"))
+    key = signing_key(policy({}, signing_key=f"${{{kind}:{name}}}").signing_key)
+    assert key is not None
+    assert key.verifies("dump", b"x", SigningKey(b"k" * 20).sign("dump", b"x"))
 
 
-@pytest.mark.parametrize("written", ["k" * 20, "${env:A", "env:A}", "${env:A} ", "${file:relative}", "${env:}", "file:/a}b"])
-def test_a_signing_key_that_is_no_reference_is_refused(written: str) -> None:
+@pytest.mark.parametrize("written", ["k" * 20, "${env:A", "env:A", "${env:A} ", "${file:relative}", "${env:}", "file:/a"])
+def test_a_key_that_is_no_reference_is_refused(written: str) -> None:
+    """``env:A`` was taken for the password of the key of a client certificate itself."""
     with pytest.raises(ValidationError, match="signing_key"):
         policy({}, signing_key=written)
+    with pytest.raises(ValidationError, match="key_password"):
+        Tls(certificate="/c.pem", key="/k.pem", key_password=written)
 
 
 def test_a_file_that_is_larger_than_any_secret_is_refused_and_not_read_to_its_end(tmp_path: Path) -> None:
