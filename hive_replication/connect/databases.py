@@ -166,16 +166,9 @@ def _known(
     require_answers(storage, patience)
     place = _place(policy, root)
     if number := newest(storage, place):
-        return number, _by_pattern(policy, read(storage, f"{place}/{number}.json"))
+        return number, read(storage, f"{place}/{number}.json")
     names = frozenset(there.names | there.remote) if there else frozenset[str]()
-    found = FormerDatabases(storage, policy, root, patience, there.source if there else None, names).found()
-    return 0, _by_pattern(policy, found)
-
-
-def _by_pattern(policy: Policy, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """What is known, also of regular expressions that earlier versions kept in lower case, or that have another case now."""
-    written = {pattern.lower(): names for pattern, names in known.items() if pattern not in policy.databases}
-    return {**{one: written[one.lower()] for one in filter(is_pattern, policy.databases) if one.lower() in written}, **known}
+    return 0, FormerDatabases(storage, policy, root, patience, there.source if there else None, names).found()
 
 
 def taken_in(policy: Policy, there: Iterable[str], known: Mapping[str, list[str]]) -> dict[str, list[str]]:

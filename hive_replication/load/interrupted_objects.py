@@ -62,16 +62,17 @@ def _require_newer(replica: TargetDatabase, store: DumpStore, reader: DumpReader
     state, header = replica.state, reader.header
     if header.kind != "bootstrap" or header.scope.table is not None:
         return
+    metastore = replica.target.metastore
+    ours = [one for one in metastore.tables(replica.name, metastore.table_names(replica.name)) if is_ours(one, state.source)]
     try:
         until = opened(store, state.checkpoint).header.to_evid
     except (BadRequest, Refused):  # it is gone: its tables tell
-        metastore = replica.target.metastore
-        tables = metastore.tables(replica.name, metastore.table_names(replica.name))
-        until = max((object_id(one) for one in tables if is_ours(one, state.source)), default=0)
-    if not covers(header.to_evid, until):
+        until = max(map(object_id, ours), default=0)
+    if ours and not covers(header.to_evid, until):
         raise Outdated(
             f"the bootstrap of {replica.name!r} with {state.checkpoint}, up to event {until}, was interrupted, and "
-            f"{reader.directory} is older: load that one again, or a new dump of {header.scope.database}"
+            f"{reader.directory} is older: load that one again, or a new dump of {header.scope.database}; if its source was "
+            "restored from an older state since, drop the tables first that the interrupted load has made"
         )
 
 

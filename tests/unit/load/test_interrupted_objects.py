@@ -231,6 +231,8 @@ def test_a_first_bootstrap_begins_again_with_no_older_dump(
     else:
         assert interrupted(one, store, dump(loaded, "other")) is None
     assert interrupted(one, store, dump(header(40))) is None, "its own dump"
+    one.target.metastore.tables.return_value = tables[1:]
+    assert interrupted(one, store, dump(loaded, "other")) is None, "nothing of it stands"
 
 
 @pytest.mark.parametrize(("of", "repair"), [(TABLE, True), (header(50), False), (header(40), True)])
