@@ -12,7 +12,7 @@ from hive_replication.failover.changes import changes, untold
 from hive_replication.failover.phases import SOURCE, TARGET
 from hive_replication.failover.sides import Sides, mark_replica, set_parameters, set_parameters_of_target
 from hive_replication.failover.status import FailoverStatus, status
-from hive_replication.load.operations.left_open import end_replayed
+from hive_replication.load.operations.left_open import end_replayed, end_snapshots
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.failover_marks import (
     FailoverMarks,
@@ -25,7 +25,16 @@ from hive_replication.load.replica.failover_marks import (
 )
 from hive_replication.load.replica.open_writers import writers
 from hive_replication.load.replica.ownership import refuse_incompatible
-from hive_replication.load.replica.state import DUMPING, INCOMPATIBLE, SOURCE_FOR, ReplicaState, is_state, replica_state
+from hive_replication.load.replica.state import (
+    DUMPING,
+    INCOMPATIBLE,
+    SOURCE_FOR,
+    ReplicaState,
+    is_ours,
+    is_state,
+    object_id,
+    replica_state,
+)
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.types import Database
@@ -118,10 +127,21 @@ def open_target(sides: Sides, kind: Kind) -> None:
             _require_ready_still(sides, found)
         if replica_state(found) != state:
             raise Refused(f"{name!r} was loaded at the same moment: run it again")
-        end_replayed(sides.connection.target, name, policy_of(state.source, name), lock.check)
+        replayed = policy_of(state.source, name)
+        end_snapshots(sides.connection.target, name, replayed, lock.check)  # which are whole, and hidden else
+        end_replayed(sides.connection.target, name, replayed, lock.check)
+        half = _half_made(metastore, name, state)
         lock.check()
         policy, until = sides.connection.target.policy.name, metastore.current_event_id()
-        set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, until, kind))
+        set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, until, kind, half))
+
+
+def _half_made(metastore: Metastore, name: str, state: ReplicaState) -> frozenset[str]:
+    """Tables that an interrupted load of objects was making: they get their event id last."""
+    if not state.checkpoint:
+        return frozenset()
+    tables = metastore.tables(name, metastore.table_names(name))
+    return frozenset(one.tableName.lower() for one in tables if is_ours(one, state.source) and not object_id(one))
 
 
 def _require_ready_still(sides: Sides, target: Database | None) -> None:
@@ -134,7 +154,15 @@ def _require_ready_still(sides: Sides, target: Database | None) -> None:
         )
 
 
-def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: int, until: int, kind: Kind) -> dict[str, str]:
+def opened(
+    parameters: dict[str, str],
+    state: ReplicaState,
+    policy: str,
+    evid: int,
+    until: int,
+    kind: Kind,
+    half: frozenset[str] = frozenset(),
+) -> dict[str, str]:
     """The parameters of a replica that was opened (pure).
 
     Args:
@@ -144,6 +172,7 @@ def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: i
         evid: newest event id of its own log when it was not written yet.
         until: the same when the last transaction that stands for one of the source had ended.
         kind: of the failover.
+        half: tables that are half made.
     """
     applied = state.applied or 0
     stayed = {name: 0 for name in state.held if state.why_left_out(name)}  # by now the source's may be replicated again
@@ -153,7 +182,7 @@ def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: i
         origin=state.source,
         opened=evid,
         kind=kind,
-        behind={name: at for name, at in state.at.items() if at < applied} | stayed,
+        behind={name: at for name, at in state.at.items() if at < applied} | stayed | dict.fromkeys(half, 0),
         message_hash=state.applied_hash,
     )
     counters = {key: value for key, value in parameters.items() if key.startswith(("repl.metrics.", DUMPING))}

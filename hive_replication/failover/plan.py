@@ -9,6 +9,7 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused
 from hive_replication.failover.phases import Phase
 from hive_replication.failover.promised import stays_left
+from hive_replication.failover.role import HALF_MADE
 from hive_replication.failover.sides import Sides
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.lag import Lag, lags_reachable
@@ -149,6 +150,8 @@ def _problems(sides: Sides, lag: Lag) -> Iterator[str]:
         yield marked
     if lag.gap:
         yield lag.gap
+    elif lag.loading:
+        yield HALF_MADE.format(lag.loading)
     if lag.stopped:
         yield f"it is {lag.stopped}"
     metastore = sides.connection.target.metastore

@@ -13,6 +13,8 @@ from hive_replication.load.replica.ownership import why_incompatible
 from hive_replication.policy import Policy
 from hive_replication.units import count
 
+#: What is the matter with a replica while a load of objects goes over it.
+HALF_MADE = "the load of {} runs, or was interrupted: a table may be half made"
 _ROLES: dict[Phase, str] = {
     "no replica": "no replica yet",
     "replicating": "replica",
@@ -81,6 +83,8 @@ def readiness(lag: Lag) -> str:
         return "not ready: it has no data"
     if lag.gap:
         return f"not ready: {lag.gap}"
+    if lag.loading:
+        return f"not ready: {HALF_MADE.format(lag.loading)}"
     if held := [name for name, reason in lag.held if not stays_left(reason)]:
         return f"not ready: {count(len(held), 'table')} held: {', '.join(held)}"
     if lag.waiting is None:

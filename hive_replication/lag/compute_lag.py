@@ -69,6 +69,7 @@ class Lag:
         in_source: whether the source has the database, not a remote one; asked where there is no finished replica, else assumed.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
         without_data: whether it has its tables without their data (``metadata_only``).
+        loading: dump of a load of objects that runs, or was interrupted, so that tables may be half made; or "".
         problem: which side does not answer, so that figures are not known, or "".
     """
 
@@ -91,6 +92,7 @@ class Lag:
     unreadable: bool = False
     hidden: Literal["", "source", "target"] = ""
     without_data: bool = False
+    loading: str = ""
 
     @property
     def cure(self) -> str:

@@ -114,7 +114,7 @@ class LagReader:
         )
         changes = _CHANGED if changed(state, self._source.policy, name) else ""
         no_data = state.applied is not None and without_data(state, self._source.policy)
-        found = replace(found, changed=changes, left=tuple(sorted(state.left)), without_data=no_data)
+        found = replace(found, changed=changes, left=tuple(sorted(state.left)), without_data=no_data, loading=state.checkpoint)
         if state.applied is not None:
             return found
         try:
@@ -190,7 +190,7 @@ def lags_reachable(connection: Connection, reach: Reachable, databases: Sequence
             unreadable = error
         held, last = tuple(sorted(state.held.items())), state.last_id
         known = Lag(name, target_name, last, current, None, None, held, stopped=stopped(state), problem=problem)
-        known = replace(known, without_data=last is not None and without_data(state, source.policy))
+        known = replace(known, without_data=last is not None and without_data(state, source.policy), loading=state.checkpoint)
         found.append(_without_state(known, unreadable) if unreadable else known)
     return tuple(found)
 

@@ -35,6 +35,10 @@ from tests.lags import HELD, LATE, NOWHERE, POLICY, WELL
         (replace(WELL, without_data=True), "not ready: it has no data"),
         (replace(WELL, without_data=True, waiting=None, problem="the source does not answer"), "not ready: it has no data"),
         (replace(HELD, gap="events were purged"), "not ready: events were purged"),
+        (
+            replace(WELL, loading="hdfs://d/1"),
+            "not ready: the load of hdfs://d/1 runs, or was interrupted: a table may be half made",
+        ),
         (replace(WELL, stopped="paused since noon"), "not ready: paused since noon"),
         (replace(WELL, waiting=None, problem="the source does not answer"), "not known: the source does not answer"),
     ],

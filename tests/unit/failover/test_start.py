@@ -207,6 +207,24 @@ def test_what_a_source_that_does_not_answer_still_needs_is_an_error(pair: tuple[
     assert failover.finish(connection, "db").phase == "finished"
 
 
+def test_tables_that_an_interrupted_load_was_making_are_opened_as_unfinished(
+    pair: tuple[Connection, Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knew of them, and "nothing would be lost"; of those that are whole, the last write is shown before all else ends."""
+    connection, _, target = pair
+    ended, module = Mock(), import_module("hive_replication.failover.finish")
+    for name in ("end_snapshots", "end_replayed"):
+        monkeypatch.setattr(module, name, getattr(ended, name))
+    target.parameters = replace(LEVEL, checkpoint="hdfs://d/killed").parameters()
+    ours = {SOURCE: LEVEL.source}
+    target.tables_there |= {"half": dict(ours), "Whole": {**ours, "repl.last.id": "1"}, "mine": {}}
+    (lag,) = lags_reachable(connection, Reachable(source="down"), ["db"])
+    assert (lag.loading, LagReader(connection.source, connection.target).read()[0].loading) == ("hdfs://d/killed",) * 2
+    failover.start_unplanned(connection, "db", Reachable(source="down"))
+    assert [call[0] for call in ended.method_calls] == ["end_snapshots", "end_replayed"]
+    assert failover.status(connection, "db", Reachable(source="down")).unfinished == ("half",)
+
+
 def test_a_source_that_the_opened_database_never_came_from_is_not_closed(pair: tuple[Connection, Side, Side]) -> None:
     connection, _, target = pair
     failover.start_unplanned(connection, "db", Reachable(), force=True)
