@@ -332,11 +332,14 @@ def test_a_table_whose_name_is_a_path(site: Site) -> None:
     assert site.target() == before
 
 
-@pytest.mark.parametrize("directory", ["{dumps}/../dumps2/x", "{dumps}2/x", "file:///etc", "hdfs://127.0.0.1:1/x", "relative"])
-def test_dump_directories_outside_the_dump_root(site: Site, directory: str) -> None:
+@pytest.mark.parametrize(
+    ("directory", "exit_code"),
+    [("{dumps}/../dumps2/x", 3), ("{dumps}2/x", 3), ("file:///etc", 3), ("hdfs://127.0.0.1:1/x", 3), ("relative", 2)],
+)
+def test_dump_directories_outside_the_dump_root(site: Site, directory: str, exit_code: int) -> None:
     before = site.target()
     path = directory.format(dumps=site.connection.source.policy.dump_root)
-    site.run("REPL", "LOAD", "FROM", path).assert_refused(3, path)
+    site.run("REPL", "LOAD", "FROM", path).assert_refused(exit_code, path)
     assert site.target() == before
 
 
