@@ -291,7 +291,7 @@ def test_a_repair_ends_what_wrote_to_its_table_alone(ledger: Ledger, killed: str
     assert replica_state(target.database(ledger.database)).held.keys() == {"a", "b"}
     name = None if whole else "a"
     dump = repl_dump(connection.source, ReplDump(ledger.database, name), connection.store)
-    bring_up(connection, ledger.database, name, dump.last_evid)
+    bring_up(connection, ledger.database, name, dump.last_evid, replica_state(target.database(ledger.database)))
     if killed:
         with dying_at(killed, 1, after=False):
             ledger.load(dump.directory, repair=True)
