@@ -110,9 +110,8 @@ def test_an_undo_while_a_repair_dumps_stays(monkeypatch: pytest.MonkeyPatch, und
     assert replica.state == undone
 
 
-@pytest.mark.parametrize("table", ["t", None])
-@pytest.mark.parametrize("undone", [UNDONE, ALL])
-def test_a_repair_ends_an_undo_from_before(monkeypatch: pytest.MonkeyPatch, undone: ReplicaState, table: str | None) -> None:
+@pytest.mark.parametrize(("table", "undone"), [("t", UNDONE), (None, UNDONE), (None, ALL)])
+def test_a_repair_ends_an_undo_from_before(monkeypatch: pytest.MonkeyPatch, table: str | None, undone: ReplicaState) -> None:
     replica = _Replica(monkeypatch, undone)
     replica.state = undone
     replica.repair(table)
