@@ -62,13 +62,17 @@ def _require_newer(replica: TargetDatabase, store: DumpStore, reader: DumpReader
     state, header = replica.state, reader.header
     if header.kind != "bootstrap" or header.scope.table is not None:
         return
-    metastore = replica.target.metastore
-    ours = [one for one in metastore.tables(replica.name, metastore.table_names(replica.name)) if is_ours(one, state.source)]
     try:
         until = opened(store, state.checkpoint).header.to_evid
-    except (BadRequest, Refused):  # it is gone: its tables tell
-        until = max(map(object_id, ours), default=0)
-    if ours and not covers(header.to_evid, until):
+    except (BadRequest, Refused):
+        until = None
+    if until is not None and covers(header.to_evid, until):
+        return
+    metastore = replica.target.metastore
+    tables = metastore.tables(replica.name, metastore.table_names(replica.name))
+    ids = [object_id(one) for one in tables if is_ours(one, state.source)]
+    until = max(ids, default=0) if until is None else until  # where that dump is gone, its tables tell
+    if ids and not covers(header.to_evid, until):
         raise Outdated(
             f"the bootstrap of {replica.name!r} with {state.checkpoint}, up to event {until}, was interrupted, and "
             f"{reader.directory} is older: load that one again, or a new dump of {header.scope.database}; if its source was "
