@@ -18,6 +18,7 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Outdated
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.replica.target import state_of
 from hive_replication.load.report import LoadReport
 from hive_replication.load.source_history import is_purged
 from hive_replication.load.undo.undo import release
@@ -74,8 +75,7 @@ def repair(
     """
     if table is not None:
         connection.source.require_included(database, table)
-    name = connection.target.policy.target_of(database)
-    stood = stood or replica_state(connection.target.metastore.database(name))
+    stood = stood or state_of(connection.target, database)
 
     def dump() -> str:
         some = to_dump(connection, database, table, partitions)
@@ -161,8 +161,7 @@ def to_dump(
     connection: Connection, database: str, table: str | None, partitions: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
     """The partitions to dump for a repair; None, for all of a table, also where no events bring it to where they stand then."""
-    target = connection.target
-    state = replica_state(target.metastore.database(target.policy.target_of(database)))
+    state = state_of(connection.target, database)
     if partitions is None or table is None or not _why_as_it_is(connection.source, state, table):
         return partitions
     _LOG.info("all of the table is repaired: no events bring the rest of it up", extra=about(database, table))

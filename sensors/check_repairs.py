@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 
 from hive_replication.errors import Refused, Unreachable
-from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target import state_of
 from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.specs import Specs
@@ -47,7 +48,7 @@ def failed_checks_sensor(specs: Specs, database: CatalogDatabase) -> dg.SensorDe
         with in_tick(context.log):
             try:
                 target = connect_for_tick(context, names).target
-                state = replica_state(target.metastore.database(target.policy.target_of(database.name)))
+                state = state_of(target, database.name)
             except (Unreachable, Refused) as error:
                 return dg.SkipReason(f"nothing can be started: {error}")
         return allowed(found, state, target.policy, database.name)

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan, NoReplica, TableDrift, unread
 from hive_replication.errors import Refused, ReplicationError, Unreachable
-from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.target import state_of
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
 from repl_assets.catalog.dead_runs import has_ended, report_dead
@@ -104,7 +104,7 @@ def tick(
     context: dg.SensorEvaluationContext, connection: Connection, names: Names, drift: Drift, database: str, now: float
 ) -> dg.SensorResult | dg.SkipReason:
     """One tick at a given time: requests repairs of what a run has found, or else continues the round for its time."""
-    state = replica_state(connection.target.metastore.database(connection.target.policy.target_of(database)))
+    state = state_of(connection.target, database)
     waits = stopped(connection.target.policy, {database: state})
     if reason := outside_hours(connection.target.policy, now) or waits.get(database, ""):
         return dg.SkipReason(reason)

@@ -8,7 +8,8 @@ from hive_replication.connect import Connection
 from hive_replication.drift.findings import TableDrift
 from hive_replication.drift.scan import DriftScan
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
-from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target import state_of
 from hive_replication.progress import Progress, Silent
 from hive_replication.repair import repair as repair_objects
 from hive_replication.statements import parse_name
@@ -58,9 +59,8 @@ def drift(
         Unreachable: a metastore or a storage does not answer.
     """
     database, table = parse_name(name)
-    target = connection.target
-    stood = replica_state(target.metastore.database(target.policy.target_of(database)))  # repairs end no undo since
-    scan = DriftScan(connection.source, target, database, settle)
+    stood = state_of(connection.target, database)  # repairs end no undo since
+    scan = DriftScan(connection.source, connection.target, database, settle)
     names = [table] if table else scan.names()
     over = (progress or Silent()).over(names, f"drift of {database}")
     found = tuple(one for one in map(scan.table, over) if one is not None)

@@ -31,7 +31,7 @@ from hive_replication.load.replica.ownership import refuse_incompatible, refuse_
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import database_with_state, replica_state
-from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target import Target, state_of
 from hive_replication.load.report import LoadReport
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
@@ -155,7 +155,7 @@ class _Looked:
 
 def _looked(source: Source, target: Target, database: str, gap: Gap, progress: Progress | None) -> _Looked:
     """Compares all tables; where nothing but unfinished tables is the matter, the others are taken as events have made them."""
-    state = replica_state(target.metastore.database(target.policy.target_of(database)))
+    state = state_of(target, database)
     if gap.kind == UNFINISHED and state.scope and not state.checkpoint and not changed(state, source.policy, database):
         evid, tables = state.applied or 0, unfinished(source, target, database, state)
         _LOG.warning("the tables that are not in the replica yet are dumped: %s", gap.reason, extra=about(database, evid=evid))

@@ -20,7 +20,8 @@ from hive_replication.lag import MOST_EVENTS, lag
 from hive_replication.lag.compute_lag import start_of
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.policy_scope import made_with
-from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target import state_of
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.table_kinds import is_partitioned
@@ -128,7 +129,7 @@ class Engine:
 
     def state(self, database: str) -> ReplicaState:
         """The state of the replica of a source database."""
-        return replica_state(self.connection.target.metastore.database(self.target_name(database)))
+        return state_of(self.connection.target, database)
 
     def repairs(self, database: str, kind: str) -> bool:
         """Whether the load of a dump of this kind is a repair: a bootstrap over a finished replica replaces what differs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hive_replication.load.replica.state import SOURCE_FOR
+from hive_replication.load.replica.state import SOURCE_FOR, ReplicaState, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
@@ -71,3 +71,8 @@ class Target:
         chosen = self.policy.locations.get(database.lower())
         defaults = (f"{one}/{database}.db" for one in self.warehouses(beside))
         return tuple(dict.fromkeys([*filter(None, [chosen]), *defaults]))
+
+
+def state_of(target: Target, database: str) -> ReplicaState:
+    """The state of the replica of a source database, by the name that the policy gives it."""
+    return replica_state(target.metastore.database(target.policy.target_of(database)))
