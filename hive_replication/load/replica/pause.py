@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from hive_replication.errors import BadRequest
-from hive_replication.load.replica.ownership import refuse_other_policy
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.parameters import as_latin
 from hive_replication.load.replica.state import PAUSED, replica_state
-from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target import Target, refuse_others_replica
 from hive_replication.metastore.types import copy_of
 
 
@@ -40,7 +39,7 @@ def _set(target: Target, database: str, why: str) -> bool:
         state = replica_state(found)
         if found is None or not state.source:
             raise BadRequest(f"the target has no replica {database!r}; what is not to be replicated is left out of the policy")
-        refuse_other_policy(state, database, target.policy.name)
+        refuse_others_replica(target, database, state)
         if bool(state.paused) == bool(why):
             return False
         altered = copy_of(found)

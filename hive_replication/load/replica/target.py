@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from hive_replication.errors import Refused, Unreachable
+from hive_replication.load.replica.ownership import refuse_other_policy
 from hive_replication.load.replica.state import SOURCE_FOR, ReplicaState, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.parallel import Threads
@@ -46,6 +48,15 @@ class Target:
         """Identity of the metastore, as :attr:`hive_replication.dump.source.Source.identity`."""
         return self.metastore.uuid() or self.metastore.uri
 
+    @property
+    def source_identity(self) -> str:
+        """What replicas of the policy's source are stamped with, "" where that one does not answer."""
+        source = self.source_metastore
+        try:
+            return (source.uuid() or source.uri) if source is not None else ""
+        except Unreachable:
+            return ""
+
     def feeds(self, database: str) -> bool:
         """Whether a database of the target is the source of another replication, which has to read of changes in the log."""
         found = self.metastore.database(database)
@@ -76,3 +87,22 @@ class Target:
 def state_of(target: Target, database: str) -> ReplicaState:
     """The state of the replica of a source database, by the name that the policy gives it."""
     return replica_state(target.metastore.database(target.policy.target_of(database)))
+
+
+def refuse_others_replica(target: Target, database: str, state: ReplicaState) -> None:
+    """Makes sure that what an operator does to a replica is done by the policy that writes it.
+
+    Args:
+        target: the target side, with the policy.
+        database: name on the target.
+        state: of the target database.
+
+    Raises:
+        Refused: another policy writes it, or one of the same name from another source.
+    """
+    refuse_other_policy(state, database, target.policy.name)
+    if state.source and (ours := target.source_identity) and state.source.rpartition("/")[0] != ours:
+        raise Refused(
+            f"the target database {database!r} is a replica of {state.source}, and the source of this policy "
+            f"{target.policy.name!r} is {ours}: nothing was changed; go by the file of the policy that writes it (--config)"
+        )

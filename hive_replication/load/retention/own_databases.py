@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from hive_replication.dump.format.interface import DumpStore
-from hive_replication.errors import BadRequest, Refused, Unreachable
+from hive_replication.errors import BadRequest
 from hive_replication.load.records import RecordStore
-from hive_replication.load.replica.ownership import refuse_other_policy
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target import Target, refuse_others_replica
 
 
 def require_own(target: Target, database: str, state: ReplicaState, gone_from: DumpStore | None = None) -> None:
@@ -24,18 +23,13 @@ def require_own(target: Target, database: str, state: ReplicaState, gone_from: D
         Refused: another policy writes it, or one of the same name from another source.
     """
     policy, names = target.policy, target.policy.databases.values()
-    refuse_other_policy(state, database, policy.name)
+    refuse_others_replica(target, database, state)
     if database in names or (gone_from is not None and RecordStore.of(policy, gone_from, database).has_own()):
         return
     if state.policy != policy.name:
         raise BadRequest(
             f"the policy {policy.name!r} has no database {database!r} on the target, and none that left it has this name; it has "
             f"{', '.join(sorted(names))}"
-        )
-    if state.source and (ours := source_identity(target)) and state.source.rpartition("/")[0] != ours:
-        raise Refused(
-            f"the target database {database!r} is a replica of {state.source}, and the source of this policy {policy.name!r} is "
-            f"{ours}: nothing was changed; go by the file of the policy that writes it (--config)"
         )
 
 
@@ -48,12 +42,3 @@ def source_names(target: Target, database: str, state: ReplicaState) -> list[str
     databases = target.policy.databases
     earlier = state.source.rpartition("/")[2] or database
     return [name for name, one in databases.items() if one == database] or ([] if earlier in databases else [earlier])
-
-
-def source_identity(target: Target) -> str:
-    """What replicas of the policy's source are stamped with, "" where that one does not answer."""
-    source = target.source_metastore
-    try:
-        return (source.uuid() or source.uri) if source is not None else ""
-    except Unreachable:
-        return ""

@@ -22,7 +22,7 @@ from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.retention.old_dumps import OldDumps
-from hive_replication.load.retention.own_databases import require_own, source_identity, source_names
+from hive_replication.load.retention.own_databases import require_own, source_names
 from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
@@ -274,7 +274,7 @@ class _Sweeper:
         """The policy's dumps that are loaded, or of ours that is gone, and what interrupted dumps left long ago."""
         names = tuple(source_names(self._target, self._database, self._state))
         ours = self._database in self._target.policy.databases.values()
-        gone_from = "" if ours else source_identity(self._target) or "not known"
+        gone_from = "" if ours else self._target.source_identity or "not known"
         old = OldDumps(self._target.policy, self._database, names, store, self._expiry, gone_from)
         return old.removals(self._state, self._planned_dumps)
 

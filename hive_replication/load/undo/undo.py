@@ -18,10 +18,10 @@ from hive_replication.load.journal.restored import require_unrestored, without_l
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_reasons import RELEASED_REASON, UNDONE_REASON
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.ownership import refuse_other_policy, refuse_undone_since
+from hive_replication.load.replica.ownership import refuse_undone_since
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
-from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target import Target, refuse_others_replica
 from hive_replication.load.undo.obstacles import Obstacles
 from hive_replication.load.undo.repaired_since import RepairedTable, WithRepairs, with_repairs
 from hive_replication.load.undo.reverse_lane import STAYS, LaneReverser, OldDataLocator
@@ -96,7 +96,7 @@ def undo(
         state = replica_state(found)
         if found is None or state.applied is None:
             raise BadRequest(f"the target database {database!r} is no replica with anything to undo")
-        refuse_other_policy(state, database, target.policy.name)
+        refuse_others_replica(target, database, state)
         require_unrestored(target.storage, found.locationUri or "", database, state)
         if table is not None and state.checkpoint:  # what is loaded next would bring the table back that is undone
             raise Refused(
@@ -125,7 +125,7 @@ def release(target: Target, database: str, table: str | None = None, *, stood: R
     with MetastoreLock(target.metastore, database) as lock, parameter_lock(target.metastore, database):
         found = target.metastore.database(database)
         state = replica_state(found)
-        refuse_other_policy(state, database, target.policy.name)
+        refuse_others_replica(target, database, state)
         if stood is not None:
             refuse_undone_since(state, stood, database, table)
         released = state.released(table)

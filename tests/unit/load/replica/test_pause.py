@@ -79,7 +79,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 @pytest.fixture
 def target() -> Target:
     policy = SimpleNamespace(name="default", read_only=False, owners={})
-    return cast("Target", SimpleNamespace(metastore=Metastore("thrift://127.0.0.1:1"), policy=policy))
+    metastore = Metastore("thrift://127.0.0.1:1")
+    return cast("Target", SimpleNamespace(metastore=metastore, policy=policy, source_identity="uuid"))
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -130,6 +131,13 @@ def test_the_replica_of_another_policy_is_neither_paused_nor_resumed(server: Ser
         with pytest.raises(Refused, match="'sales' is written by the policy 'b', and this one is 'default'"):
             _ = resume(target, "sales") if paused else pause(target, "sales", "since noon")
         assert server.there.parameters == before
+
+
+def test_nor_is_one_of_another_source_whose_policy_has_the_same_name(server: Server, target: Target) -> None:
+    before = server.there.parameters = ReplicaState("another/sales", 170, policy="default").parameters()
+    with pytest.raises(Refused, match="'sales' is a replica of another/sales, and the source of this policy 'default' is uuid"):
+        pause(target, "sales", "since noon")
+    assert server.there.parameters == before
 
 
 def test_a_hold_and_a_pause_are_recorded_by_a_metastore_that_keeps_latin_1_alone(

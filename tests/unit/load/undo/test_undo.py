@@ -196,6 +196,7 @@ class _Target:
     metastore: _Metastore
     storage: Storage
     policy: Policy = POLICY
+    source_identity: str = ""
 
 
 @pytest.fixture
@@ -315,6 +316,15 @@ def test_the_replica_of_another_policy_is_neither_taken_back_nor_released(window
         with pytest.raises(Refused, match="'db' is written by the policy 'b', and this one is 'default'"):
             change()
     assert (windows.state, windows.metastore.calls) == (before, calls)
+
+
+def test_nor_is_one_of_another_source_whose_policy_has_the_same_name(windows: _Replica) -> None:
+    cast("_Target", windows.target).source_identity = "another"
+    before = windows.state
+    for change in (lambda: undo(windows.target, "db", None, 1400), lambda: release(windows.target, "db")):
+        with pytest.raises(Refused, match="'db' is a replica of uuid/db, and the source of this policy 'default' is another"):
+            change()
+    assert windows.state == before
 
 
 def test_loads_since_that_began_lower_for_another_table_do_not_matter(windows: _Replica) -> None:
