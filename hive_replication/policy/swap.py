@@ -31,18 +31,23 @@ def swapped(policy: Policy) -> Policy:
     privileges = policy.privileges.model_copy(
         update={"principals": _turned(policy.privileges.principals, "privileges.principals", "principals")}
     )
-    of_names = {target: dict(policy.filters(name).texts) for name, target in policy.databases.items() if not is_pattern(name)}
-    filters = {
-        name: texts for name, texts in policy.partition_filters.items() if is_pattern(name) or name not in policy.databases
-    }
-    filters |= {target: texts for target, texts in of_names.items() if texts}
     left_out = {"source", "target", "databases", "owners", "privileges", "partition_filters", "priorities", *_OF_THE_TARGET}
     kept = policy.model_dump(mode="json", exclude_defaults=True, exclude=left_out)
     outside = filter(None, (policy.external_root, policy.functions_root))
     source = policy.target.model_copy(update={"paths": tuple(dict.fromkeys((*policy.target.paths, *outside)))})
     sides = {"source": source.model_dump(mode="json"), "target": policy.source.model_dump(mode="json")}
     names = {"databases": databases, "owners": owners, "privileges": privileges.model_dump(mode="json", exclude_defaults=True)}
-    return Policy.model_validate({**kept, **sides, **names, "partition_filters": filters, "priorities": _priorities(policy)})
+    return Policy.model_validate(
+        {**kept, **sides, **names, "partition_filters": _filters(policy), "priorities": _priorities(policy)}
+    )
+
+
+def _filters(policy: Policy) -> dict[str, dict[str, str]]:
+    """Each database keeps its partition filters under its name on the target, none included, whatever pattern that matches."""
+    others = {name: texts for name, texts in policy.partition_filters.items() if is_pattern(name) or name not in policy.databases}
+    by_patterns = policy.model_copy(update={"partition_filters": others})
+    names = {target: policy.filters(name).texts for name, target in policy.databases.items() if not is_pattern(name)}
+    return others | {target: dict(texts) for target, texts in names.items() if texts != by_patterns.filters(target).texts}
 
 
 def _priorities(policy: Policy) -> dict[str, int]:

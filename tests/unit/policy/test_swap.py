@@ -33,8 +33,22 @@ def test_partition_filters_keep_their_databases() -> None:
     databases = {"sales": "copy", "hr": "hr", "fin_*": "*"}
     filters = {"sales": {"*": "dt > '2026'"}, "fin_*": {"orders": "n = 1"}, "h*": {"*": "n = 2"}}
     back = swapped(Policy.model_validate({**SIDES, "databases": databases, "partition_filters": filters}))
-    expected = {"fin_*": {"orders": "n = 1"}, "h*": {"*": "n = 2"}, "copy": {"*": "dt > '2026'"}, "hr": {"*": "n = 2"}}
+    expected = {"fin_*": {"orders": "n = 1"}, "h*": {"*": "n = 2"}, "copy": {"*": "dt > '2026'"}}  # hr by h*
     assert back.partition_filters == expected
+
+
+def test_a_database_gets_no_filter_by_its_other_name() -> None:
+    """Writes outside it would not be replicated back after a failover."""
+    filters = {"sales*": {"orders": "dt >= '2026'"}}
+    settings = {"databases": {"sales": "sales", "crm": "sales_crm"}, "partition_filters": filters}
+    policy = Policy.model_validate({**SIDES, **settings})
+    back = swapped(policy)
+    assert back.partition_filters == {**filters, "sales_crm": {}}
+    assert {name: back.filters(name).texts for name in ("sales", "sales_crm")} == {
+        "sales": policy.filters("sales").texts, "sales_crm": (),
+    }  # fmt: skip
+    there_again = swapped(back)
+    assert all(there_again.filters(name) == policy.filters(name) for name in ("sales", "crm"))
 
 
 def test_priorities_keep_their_databases_in_any_case() -> None:
