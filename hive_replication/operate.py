@@ -274,13 +274,12 @@ def recorded(connection: Connection, action: Action, database: str, table: str |
 
 
 def _keep(connection: Connection, record: Record) -> None:
-    store = connection.store
     try:
-        require_answers(store.storage, PATIENCE)
+        require_answers(connection.store.storage, PATIENCE)
     except Unreachable as error:
         _LOG.warning("the record of the %s could not be kept: %s", record.action, error)
         return
-    RecordStore.of(connection.target.policy, store, record.database).keep(record)
+    RecordStore.of(connection.target.policy, connection.store, record.database).keep(record)
 
 
 def _state(target: Target, database: str) -> ReplicaState:
@@ -291,14 +290,15 @@ def _state(target: Target, database: str) -> ReplicaState:
 
 
 def _require_partitions(connection: Connection, database: str, table: str, partitions: Sequence[str]) -> None:
-    """A name that neither side has is misspelt: it must not be told as missing on the target."""
-    there: set[str] = set()
-    sides = (connection.source.metastore, database), (connection.target.metastore, connection.target.policy.target_of(database))
+    """A name that neither side has is misspelt: it is not told as missing on the target, nor one outside the filter as equal."""
+    target, there = connection.target.within_filters(database), set[str]()
+    sides = (connection.source.metastore, database), (target.metastore, target.policy.target_of(database))
     for metastore, name in sides:
         found = metastore.table(name, table)
         there |= by_name(found, metastore.partitions(name, table, partitions)).keys() if found and found.partitionKeys else set()
     if absent := [one for one in partitions if one not in there]:
-        raise BadRequest(f"neither side has the partition {absent[0]} of {database}.{table}")
+        inside = f" inside its filter {one.text}" if (one := target.policy.partition_filter(database, table)) else ""
+        raise BadRequest(f"neither side has the partition {absent[0]} of {database}.{table}{inside}")
 
 
 def _different(

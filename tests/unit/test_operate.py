@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from dagster import Failure
@@ -16,6 +16,8 @@ from hive_replication.errors import BadRequest
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Database, FieldSchema, Partition, Table
+from hive_replication.policy import Policy
+from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.repair import repair
 from hive_replication.storage import Storage
 from repl_assets.steps.repair import repair_table
@@ -34,16 +36,35 @@ class Metastore:
     def partitions(self, _db: str, _table: str, names: list[str]) -> list[Partition]:
         return [Partition(values=[day]) for day in self.days if f"ds={day}" in names]
 
+    def within(self, filters: Callable[[str, str], PartitionFilter | None]) -> Metastore:
+        found = filters("sales", "orders")
+        return Metastore(*(day for day in self.days if found is None or found.includes({"ds": day})))
+
 
 def test_a_partition_that_neither_side_has_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is misspelt; one that a side lacks is to be repaired."""
     monkeypatch.setattr(operate, "_state", lambda *_: ReplicaState("u/sales", 5))
     monkeypatch.setattr(operate, "_different", lambda *_: ())
-    sides = (SimpleNamespace(metastore=Metastore(*days), policy=POLICY) for days in (("1", "2"), ("1", "3")))
-    connection: Any = SimpleNamespace(**dict(zip(("source", "target"), sides, strict=True)))
+    connection = _connected(("1", "2"), ("1", "3"), POLICY)
     assert not operate.repair(connection, "sales.orders", ["ds=2", "ds=3"], dry_run=True).needed
     with pytest.raises(BadRequest, match=r"neither side has the partition ds=typo of sales\.orders"):
         operate.repair(connection, "sales.orders", ["ds=1", "ds=typo"], dry_run=True)
+
+
+def test_nor_is_one_that_only_lies_outside_the_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is neither compared nor repaired: a stale one on the target was told as equal to the source."""
+    monkeypatch.setattr(operate, "_state", lambda *_: ReplicaState("u/sales", 5))
+    monkeypatch.setattr(operate, "_different", lambda *_: ())
+    policy = POLICY.model_copy(update={"partition_filters": {"sales": {"orders": "ds >= '2'"}}})
+    connection = _connected(("2",), ("1", "2"), policy)
+    assert not operate.repair(connection, "sales.orders", ["ds=2"], dry_run=True).needed
+    with pytest.raises(BadRequest, match=r"the partition ds=1 of sales\.orders inside its filter ds >= '2'"):
+        operate.repair(connection, "sales.orders", ["ds=1"], dry_run=True)
+
+
+def _connected(source: tuple[str, ...], target: tuple[str, ...], policy: Policy) -> Any:
+    nowhere, theirs, ours = Storage(()), cast("Any", Metastore(*source)), cast("Any", Metastore(*target))
+    return SimpleNamespace(source=Source(theirs, nowhere, policy), target=Target(ours, nowhere, policy, nowhere))
 
 
 @pytest.mark.parametrize("policy", [{"exclude": ("secret*",)}, {"tables": ("orders",)}])
