@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -128,5 +129,7 @@ class LoggedProgress(Progress):
             pace.add(size(item) if size else 0, number(item) if number else 1)
             if pace.clock() - logged >= self.every:
                 logged = pace.clock()
-                self.log.info("%s: %d of %s%s", label, pace.items, total or "an unknown number", f", {pace}" if str(pace) else "")
+                far = f", {pace}" if str(pace) else ""
+                with suppress(Exception):  # Dagster's log raises while its storage is away: a line is lost, not the work
+                    self.log.info("%s: %d of %s%s", label, pace.items, total or "an unknown number", far)
             yield item

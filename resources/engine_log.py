@@ -29,14 +29,23 @@ class _Forward(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """See :meth:`logging.Handler.emit`; handlers are called by one thread at a time."""
+        try:
+            self._forward(record)
+        except Exception:  # noqa: BLE001 (Dagster's storage is away for a moment: a line is lost, not a load)
+            self.handleError(record)
+
+    def _forward(self, record: logging.LogRecord) -> None:
         if record.levelno < logging.WARNING:
             self._left -= 1
             if self._left == -1:
                 self._to.info("only warnings from here on: the engine wrote more than %d others", MOST)
             if self._left < 0:
                 return
-        # Dagster would store the stack as it is.
-        self._to.log(record.levelno, "%s", "\n".join([described(record), *stack_of(record)]))
+        try:
+            # Dagster would store the stack as it is.
+            self._to.log(record.levelno, "%s", "\n".join([described(record), *stack_of(record)]))
+        except Exception:  # noqa: BLE001 (Dagster's storage may be away for a moment: that ends no load)
+            self.handleError(record)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from hive_replication.load.replica.target import state_of
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
 from repl_assets.catalog.dead_runs import has_ended, report_dead
-from repl_assets.catalog.keys import Names
+from repl_assets.catalog.keys import POLICY_TAG, Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.jobs.drift import find_drift_job_name, find_drift_request
 from repl_assets.jobs.found_drift import FoundDrift, Handover
@@ -113,9 +113,9 @@ def tick(
     handed = handover.read()
     if early and not handed:
         return dg.SkipReason(early)
-    if _busy(context.instance, repair_job_name(names, database)):
+    if _busy(context.instance, names, repair_job_name(names, database)):
         return dg.SkipReason("a repair is in progress")  # do not request the same repair twice
-    finding = _busy(context.instance, find_drift_job_name(names, database))
+    finding = _busy(context.instance, names, find_drift_job_name(names, database))
     requests, at = _handed([one for one in handed if not state.stands_with_undo(one.table)], at, names, database)
     if requests:  # at once: a tick that is killed while it scans loses its requests
         return _result(context, at, requests, "")
@@ -282,9 +282,9 @@ def read_round(text: str | None) -> Round:
         return Round()
 
 
-def _busy(instance: dg.DagsterInstance, job: str) -> bool:
-    """Whether a run of a job is running or queued; one whose process has died is reported, so that it blocks no other."""
-    unfinished = dg.RunsFilter(job_name=job, statuses=NOT_FINISHED_STATUSES)
+def _busy(instance: dg.DagsterInstance, names: Names, job: str) -> bool:
+    """Whether a run of our job is running or queued; one whose process has died is reported, so that it blocks no other."""
+    unfinished = dg.RunsFilter(job_name=job, tags={POLICY_TAG: names.policy}, statuses=NOT_FINISHED_STATUSES)
     runs = [record.dagster_run for record in instance.get_run_records(unfinished)]
     dead = [run for run in runs if has_ended(instance, run)]
     for run in dead:

@@ -13,7 +13,7 @@ import dagster as dg
 
 from hive_replication.load.replica.held_retries import delay
 from repl_assets.catalog.dead_runs import has_ended, report_dead
-from repl_assets.catalog.keys import Names
+from repl_assets.catalog.keys import POLICY_TAG, Names
 from repl_assets.catalog.run_statuses import ended
 from repl_assets.steps.record_rest import unrecorded_runs
 from repl_assets.typed import running_sensor
@@ -43,7 +43,7 @@ def tick(instance: dg.DagsterInstance, names: Names, job: str, now: float) -> dg
     left = unrecorded_runs(instance, names)
     if not left:
         return dg.SkipReason("all changed partitions are recorded")
-    past = list(instance.get_run_records(dg.RunsFilter(job_name=job), limit=_LAST_RUNS))
+    past = list(instance.get_run_records(dg.RunsFilter(job_name=job, tags={POLICY_TAG: names.policy}), limit=_LAST_RUNS))
     for record in past:
         run = record.dagster_run
         if not run.is_finished:

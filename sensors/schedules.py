@@ -6,7 +6,7 @@ import dagster as dg
 
 from hive_replication.policy import Policy
 from repl_assets.catalog.dead_runs import has_ended, report_dead
-from repl_assets.catalog.keys import Names
+from repl_assets.catalog.keys import POLICY_TAG, Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.checks.checks_job import checks_job_name
 from repl_assets.checks.same_objects import same_objects_job_name
@@ -31,7 +31,8 @@ def _one_at_a_time(policy: Policy, name: str, job: str, cron: str, description: 
 
     @running_schedule(name=f"{name}_{policy.name}", job_name=job, cron=cron, time_zone=policy.time_zone, description=description)
     def start(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        for run in context.instance.get_runs(dg.RunsFilter(job_name=job, statuses=NOT_FINISHED_STATUSES)):
+        unfinished = dg.RunsFilter(job_name=job, tags={POLICY_TAG: policy.name}, statuses=NOT_FINISHED_STATUSES)
+        for run in context.instance.get_runs(unfinished):
             if not has_ended(context.instance, run):
                 return dg.SkipReason(f"run {run.run_id[:8]} has not finished")
             report_dead(context.instance, run)

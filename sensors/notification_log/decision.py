@@ -156,7 +156,9 @@ def _retry(
     if now < due:
         waiting.append(f"{replica.database}: attempt {past.attempt + 1} of {past.kind} {window} in {due - now:.0f} s")
         return False
-    starts.append(Start(past.kind, window, past.attempt + 1, (replica.database,), past.run_id))
+    # After two failures alone: a step that kills its process, e.g. for want of memory, keeps no other database from its load.
+    alone = past.attempt > 1
+    starts.append(Start(past.kind, window, past.attempt + 1, (replica.database,), past.run_id, alone=alone))
     return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -196,7 +197,10 @@ def test_checks_run_by_their_schedule_one_run_at_a_time(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         tick = schedule.evaluate_tick(dg.build_schedule_context(instance))
         assert len(tick.run_requests or []) == 1
-        run = create_run_for_test(instance, job_name="dr_checks", status=dg.DagsterRunStatus.STARTED)
+        started = partial(create_run_for_test, instance, job_name="dr_checks", status=dg.DagsterRunStatus.STARTED)
+        started()  # of another project
+        assert schedule.evaluate_tick(dg.build_schedule_context(instance)).run_requests
+        run = started(tags={POLICY_TAG: "dr"})
         tick = schedule.evaluate_tick(dg.build_schedule_context(instance))
         assert (tick.run_requests, tick.skip_message) == ([], f"run {run.run_id[:8]} has not finished")
 
@@ -212,7 +216,7 @@ def test_a_run_of_a_container_that_is_gone_keeps_no_schedule(
         launcher.register_instance(instance)
 
         def unfinished(beats: dg.DagsterRun | None = None) -> dg.DagsterRun:
-            started, tags = dg.DagsterRunStatus.STARTED, {PROCESS_TAG: elsewhere}
+            started, tags = dg.DagsterRunStatus.STARTED, {POLICY_TAG: POLICY.name, PROCESS_TAG: elsewhere}
             run = create_run_for_test(instance, job_name=schedule.job_name, status=started, tags=tags)
             instance.add_run_tags(run.run_id, {HEARTBEAT_TAG: (beats or run).run_id})
             instance.report_engine_event("The run is at work", run)

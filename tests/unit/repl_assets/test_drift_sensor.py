@@ -19,7 +19,7 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Drift
 from hive_replication.policy.model import Warehouse
-from repl_assets.catalog.keys import Names
+from repl_assets.catalog.keys import POLICY_TAG, Names
 from repl_assets.jobs import found_drift
 from repl_assets.jobs.found_drift import FoundDrift, Handover
 from sensors import drift as sensor
@@ -90,7 +90,7 @@ class Ticks:
 
     def run(self, request: dg.RunRequest, status: dg.DagsterRunStatus) -> str:
         """A run of it."""
-        return create_run_for_test(self.instance, request.job_name or "", status=status).run_id
+        return create_run_for_test(self.instance, request.job_name or "", status=status, tags={POLICY_TAG: "default"}).run_id
 
 
 @pytest.fixture
@@ -283,7 +283,7 @@ def test_no_other_run_is_requested_while_one_looks_for_drift(ticks: Ticks) -> No
 def test_what_a_run_has_found_is_repaired_once(ticks: Ticks) -> None:
     handover = Handover(ticks.instance, NAMES, "db")
     assert ticks.round(1000.0) == []
-    run = create_run_for_test(ticks.instance, "find_drift_db", status=dg.DagsterRunStatus.STARTED)
+    run = create_run_for_test(ticks.instance, "find_drift_db", status=dg.DagsterRunStatus.STARTED, tags={POLICY_TAG: "default"})
     handover.add(FoundDrift("a", 1000.0, (("p=1", "x"), ("p=2", "y"))))
     assert repaired(ticks.tick(1010.0)) == [("a", ["p=1", "p=2"])]
     handover.add(FoundDrift("b", 1000.0, (("", "z"),)))
@@ -309,10 +309,10 @@ def test_what_a_run_adds_at_its_end_is_not_cleared_with_the_rest(ticks: Ticks, m
     assert repaired(ticks.tick(1000.0)) == [("a", [])]
     busy = sensor._busy  # pyright: ignore[reportPrivateUsage]
 
-    def ends(instance: dg.DagsterInstance, job: str) -> bool:
+    def ends(instance: dg.DagsterInstance, names: Names, job: str) -> bool:
         if job == "find_drift_db":
             handover.add(FoundDrift("b", 1000.0, (("", "y"),)))
-        return busy(instance, job)
+        return busy(instance, names, job)
 
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(sensor, "_busy", ends)

@@ -10,6 +10,7 @@ import pytest
 
 from hive_replication.errors import Unreachable
 from hive_replication.logs import about
+from hive_replication.progress import LoggedProgress
 from repl_assets.steps.engine import as_dagster_failure
 from resources import engine_log
 from resources.connection import ReplicationConnection
@@ -42,6 +43,21 @@ def messages(instance: dg.DagsterInstance) -> list[tuple[int, str, str | None]]:
 def untouched() -> bool:
     logger = logging.getLogger("hive_replication")
     return logger.level == logging.NOTSET and [type(one) for one in logger.handlers] == [logging.NullHandler]
+
+
+def test_a_line_that_dagster_cannot_store_ends_no_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def away(*_: object) -> None:
+        raise OSError("the server closed the connection")
+
+    log = logging.getLogger("a run's")
+    monkeypatch.setattr(log, "log", away)
+    monkeypatch.setattr(log, "info", away)
+    with engine_log.in_tick(log):
+        ENGINE.warning("a is held")
+        assert list(LoggedProgress(log, 0).count("ab", "files")) == ["a", "b"]
+    assert "the server closed the connection" in capsys.readouterr().err
 
 
 def test_a_runs_event_log_has_the_engines_messages_and_what_they_are_about() -> None:

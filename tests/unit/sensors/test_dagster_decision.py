@@ -185,7 +185,14 @@ def test_a_window_that_is_through_is_not_repeated() -> None:
 
 def test_failed_bootstrap_comes_again_with_its_name() -> None:
     failed = Replica("a", None, last=window(None, 170, attempt=2))
-    assert decided(failed).starts == (Start("window", Window(None, 170), 3, ("a",), "run-1"),)
+    assert decided(failed).starts == (Start("window", Window(None, 170), 3, ("a",), "run-1", alone=True),)
+
+
+def test_one_database_that_kills_its_runs_keeps_others_from_nothing_after_the_second() -> None:
+    """Dumps come before all loads in a run: nothing of any database was loaded, whichever ended the process."""
+    for attempt, runs in ((1, [("a", "b", "c")]), (2, [("a",), ("b",), ("c",)])):
+        failed = [Replica(name, 100, scanned=200, last=window(100, 150, attempt=attempt)) for name in "abc"]
+        assert [start.databases for start in decided(*failed).starts] == runs
 
 
 def test_a_lost_replica_is_bootstrapped_anew() -> None:

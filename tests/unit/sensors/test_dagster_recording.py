@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import dagster as dg
 from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.process import this_process
-from repl_assets.catalog.keys import PROCESS_TAG, UNRECORDED_TAG, Names
+from repl_assets.catalog.keys import POLICY_TAG, PROCESS_TAG, UNRECORDED_TAG, Names
 from sensors.record_rest import RETRY_DELAY, tick
 
 NAMES = Names("p")
@@ -40,12 +41,15 @@ def test_one_run_at_a_time_and_again_after_a_failure() -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags={UNRECORDED_TAG: "p"})
         first = request(instance)
-        run = create_run_for_test(instance, job_name="p_record", status=dg.DagsterRunStatus.STARTED)
+        create_run_for_test(instance, job_name="p_record", status=dg.DagsterRunStatus.STARTED)  # of another project
+        assert request(instance).run_key == first.run_key
+        ours = partial(create_run_for_test, instance, job_name="p_record", tags={POLICY_TAG: "p"})
+        run = ours(status=dg.DagsterRunStatus.STARTED)
         assert "in progress" in reason(instance)
         host, pid, _ = this_process().split()
         instance.add_run_tags(run.run_id, {PROCESS_TAG: f"{host} {pid} 1.00"})  # another process had this number before
         assert "ended without reporting a result" in reason(instance)
         assert "the last run failed" in reason(instance)
         assert request(instance, later=RETRY_DELAY[0] + 1).run_key != first.run_key
-        create_run_for_test(instance, job_name="p_record", status=dg.DagsterRunStatus.SUCCESS)
+        ours(status=dg.DagsterRunStatus.SUCCESS)
         assert request(instance).run_key != first.run_key  # at once: it did its share, and more is left
