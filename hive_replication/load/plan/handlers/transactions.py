@@ -81,9 +81,12 @@ def _require_whole(event: WindowEvent, files: Iterable[FileRef]) -> None:
 
 def _has_partition(lane: LanePlanning, event: WindowEvent, replica: Replica, write: tx.TransactionWrite) -> bool:
     incarnation = lane.partition_incarnations[event.evid, f"{write.table}/{write.partition}"]
-    if lane.found(replica, incarnation, write.partition) is not None:
-        return True
     shown = object_name(lane.mapping.target_database, replica.name, write.partition)
+    if (found := lane.found(replica, incarnation, write.partition)) is not None:
+        # A window that is loaded again finds the partition renamed, maybe, and its former name another one's by now.
+        if reason := lane.applied(event.evid, write.table, replica, found):
+            lane.skip(event.evid, f"COMMIT_TXN {shown}", reason)
+        return not reason
     if incarnation.dropped is None:
         lane.lacking(event, replica, write.table, write.partition)
     else:

@@ -183,6 +183,36 @@ def test_what_was_written_to_a_partition_before_its_drop_holds_nothing() -> None
         assert [one.reason for one in skipped] == ["the target does not have the partition any more"]
 
 
+def test_what_a_partition_got_before_its_rename_is_not_written_again_under_its_former_name() -> None:
+    """A window that was killed is loaded again: readers saw the rows in the next partition of that name, too."""
+    source = source_of(("create", 0, 0, 1), ("add many", 0, 0, 0), ("create", 1, 0, 0))
+    was, now = model.PARTS[0], "p=9"
+    image = model.table_image("a", source.tables["a"])
+    part = model.partition_image("a", was, source.tables["a"].parts[was])
+    renamed = ChangedPartition(was, now, part, Partition(values=["9"], sd=part.sd, parameters={}))
+    rename = WindowEvent(
+        Notification(6, 0, "ALTER_PARTITION", "db", "a", ""),
+        AlterPartition(6, 0, "ALTER_PARTITION", "db", "a", image, (renamed,), truncate=False),
+        (),
+    )
+    commit = window_event(
+        EventRecord(
+            Notification(5, 0, "COMMIT_TXN", "db", "", json.dumps({"txnid": 7})),
+            (FileGroup(was, (FILE,), table="a"), FileGroup("", (FILE,), table="b")),
+            writes=(TransactionWrite("a", was, 1), TransactionWrite("b", "", 1)),
+        )
+    )
+    target = Target.replica(source, lambda: 2)
+    for name, evid in ((now, 6), (was, 8)):  # the next one is made at event 8
+        target.partitions["a", name] = MAPPING.new_partition(part, image, "a", evid)
+    (segment,) = segments(with_tables([allocated(4, "a", 7), commit, rename]))
+    settings = LaneSettings(target.view(ReplicaState("uuid/db", applied=3)), MAPPING, lambda _: True, acid=True)
+    plan, skipped = LanePlanner(segment.lanes[0], settings).plan()
+    (end,) = (one for one in plan.operations if isinstance(one, ReplayCommit))
+    assert (plan.stop, [one.table for one in end.written]) == (None, ["b"])
+    assert [one.reason for one in skipped if one.evid == 5] == ["applied already (state id 6)"]
+
+
 def test_a_rebalanced_table_is_rebuilt_and_other_compactions_are_left_to_each_side() -> None:
     """Rows had other ids at the source from then on: what later transactions deleted stayed on the target."""
 
