@@ -97,6 +97,7 @@ def _names(story: Story, ledger: Ledger, left: Writer) -> None:
         story.look()
     source.metastore.drop_partitions(database, "p", ["ds=1"])
     story.look()
+    _staged(story, ledger)
     _truncations(story, ledger)
     image = copy_of(source.metastore.table(database, "n"))
     assert image is not None
@@ -107,6 +108,22 @@ def _names(story: Story, ledger: Ledger, left: Writer) -> None:
     last.insert("m", "2 last\n")
     story.look()
     last.commit()
+    story.look()
+
+
+def _staged(story: Story, ledger: Ledger) -> None:
+    """A partition that was written in this window gets another name, and the next one its former name."""
+    metastore = ledger.connection.source.metastore
+    (part,) = metastore.partitions(ledger.database, "p", ["ds=3"])
+    part.values = ["4"]
+    metastore.rename_partition(ledger.database, "p", ["3"], part)
+    story.look()
+    metastore.add_partitions(ledger.database, "p", [partition_of(ledger, "3")])
+    story.look()
+    writer = ledger.begin()
+    writer.insert("p", "2 next\n", "ds=3")
+    story.look()
+    writer.commit()
     story.look()
 
 
