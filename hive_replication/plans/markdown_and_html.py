@@ -14,7 +14,11 @@ from hive_replication.units import count, duration, size, unbroken, when
 
 _MOST_ROWS = 5_000
 _FIGURES = frozenset({"files", "size"})  # columns whose cells end below each other
-_PLACES = {"cmroot": "cmroot: the source has deleted or replaced it", "gone": "nowhere: neither its path nor cmroot has it"}
+_PLACES = {
+    "cmroot": "cmroot: the source has deleted or replaced it",
+    "unreadable": "it cannot be read now, e.g. since the account may not",
+    "gone": "nowhere: neither its path nor cmroot has it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,9 @@ def figures(report: PlanReport) -> Iterator[tuple[str, str]]:
     yield "Operations", f"{sum(report.operations.values()):,}: {kinds}" if kinds else "none: nothing to do"
     files = sum(report.files.values())
     yield "Files to copy", f"{count(files, 'file')}, {size(report.bytes)}" if files else "none"
-    for place, what in (("cmroot", "Of them from cmroot"), ("gone", "Of them nowhere to be found")):
+    for place, what in (("cmroot", "from cmroot"), ("unreadable", "unreadable"), ("gone", "nowhere to be found")):
         if report.files.get(place):
-            yield what, count(report.files[place], "file")
+            yield f"Of them {what}", count(report.files[place], "file")
     yield "Time", f"about {duration(report.estimate.seconds)}; {report.estimate.basis}"
     if report.collapsed.events:
         spared = report.collapsed

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from hive_replication.events.files import FileRef
 from hive_replication.load.copy_rate import rates_of
@@ -18,7 +18,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Collapsed
 from hive_replication.plans.estimate import Estimate, estimate
 from hive_replication.plans.plan_rows import PlanRow, plan_rows
-from hive_replication.plans.planned_files import find_files
+from hive_replication.plans.planned_files import Place, find_files
 from hive_replication.progress import Progress, Silent
 
 
@@ -36,7 +36,7 @@ class Elsewhere:
     object: str
     file: str
     size: int
-    place: Literal["source", "cmroot", "gone"]
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PlanReport:
         made: when, seconds since the epoch.
         rows: operations, and what is held or skipped.
         operations: numbers of operations by kind.
-        files: numbers of files to copy by place: ``source``, ``cmroot`` and ``gone``.
+        files: numbers of files to copy by place: ``source``, ``cmroot``, ``unreadable`` and ``gone``.
         bytes: of those that are there.
         collapsed: what collapsing spares.
         estimate: how long it may take.

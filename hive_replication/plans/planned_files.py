@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.progress import Progress
 from hive_replication.storage import FileStatus, NoChecksum, Storage
+
+_LOG = logging.getLogger(__name__)
+
+#: At its ``source`` path, in ``cmroot``, ``unreadable`` where one of them cannot be read, or ``gone`` where it lies in neither.
+Place = Literal["source", "cmroot", "unreadable", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +25,11 @@ class FoundFile:
 
     Args:
         size: bytes, -1 where unknown.
-        place: where the recorded version lies: at its ``source`` path, in ``cmroot``, or ``gone`` where in neither.
+        place: where the recorded version lies.
     """
 
     size: int
-    place: Literal["source", "cmroot", "gone"]
+    place: Place
 
 
 def find_files(storage: Storage, plan: LoadPlan, progress: Progress) -> dict[FileRef, FoundFile]:
@@ -40,6 +47,17 @@ def find_files(storage: Storage, plan: LoadPlan, progress: Progress) -> dict[Fil
 
 
 def _find(storage: Storage, file: FileRef) -> FoundFile:
+    """One that cannot be read, e.g. since the account may not, ends no plan: the load holds its table, and loads all others."""
+    try:
+        return _where(storage, file)
+    except Unreachable:
+        raise
+    except ReplicationError as error:
+        _LOG.info("%s is not found by the plan: %s", file.uri, error)
+        return FoundFile(-1, "unreadable")
+
+
+def _where(storage: Storage, file: FileRef) -> FoundFile:
     status = storage.status(file.uri)
     if status is not None and _is_recorded(storage, file, status):
         return FoundFile(status.size, "source")

@@ -21,10 +21,10 @@ from hive_replication.plans import PlanReport, as_html, as_markdown
 from hive_replication.plans.estimate import Estimate, estimate
 from hive_replication.plans.plan_report import Elsewhere
 from hive_replication.plans.plan_rows import plan_rows
-from hive_replication.plans.planned_files import FoundFile, find_files
+from hive_replication.plans.planned_files import FoundFile, Place, find_files
 from hive_replication.policy import Root
 from hive_replication.progress import Silent
-from hive_replication.storage import NoChecksum, Storage
+from hive_replication.storage import Denied, Late, NoChecksum, Storage
 from hive_replication.units import count, duration
 
 EVIL = "<script>alert(1)</script>|`x` [a](http://b)"
@@ -141,9 +141,19 @@ def test_files_are_looked_for_where_a_load_would_take_them(tmp_path: Path) -> No
     assert list(found.values()) == [FoundFile(2, "source"), FoundFile(3, "cmroot"), FoundFile(-1, "gone")]
 
 
-def test_a_file_whose_blocks_are_lost_ends_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "place"),
+    [
+        (NoChecksum("No active nodes contain this block"), "gone"),
+        (Denied("lacks r-x on /private"), "unreadable"),
+        (Late("no answer within 60 s"), "unreadable"),
+    ],
+)
+def test_a_file_that_cannot_be_read_ends_no_plan(
+    error: Exception, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def lost(_: str) -> None:
-        raise NoChecksum("No active nodes contain this block")
+        raise error
 
     storage = Storage((Root(uri=f"file://{tmp_path}/"),))
     monkeypatch.setattr(storage, "has_checksums", lambda _: True)
@@ -152,7 +162,7 @@ def test_a_file_whose_blocks_are_lost_ends_no_plan(tmp_path: Path, monkeypatch: 
     storage.write(ref.uri, b"12")
     lane = LanePlan(("t",), 5, (op.CreateTable(9, "t", Table(tableName="t"), op.Content((ref,), "9-0"), ""),))
     found = find_files(storage, LoadPlan("d", "sales", 5, 9, (SegmentPlan((lane,)),), ()), Silent())
-    assert found == {ref: FoundFile(-1, "gone")}
+    assert found == {ref: FoundFile(-1, place)}
 
 
 @pytest.mark.parametrize(
