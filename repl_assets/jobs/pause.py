@@ -4,6 +4,7 @@
 import dagster as dg
 
 from hive_replication import operate
+from hive_replication.errors import ReplicationError
 from hive_replication.lag import MOST_EVENTS, lag
 from hive_replication.process import acting_as
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -64,9 +65,13 @@ def resume_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
 def _observe(context: dg.OpExecutionContext, engine: Engine, specs: Specs, database: CatalogDatabase, action: str) -> None:
     """Says on the database's page whether it is paused now; the lag sensor would, too, but not at once."""
     key, connection = specs.names.database(database.name, "load"), engine.connection
-    with as_dagster_failure():
+    metadata = {"action": action, "by": engine.by}
+    try:
         found = lag(connection.source, connection.target, database.name, most_events=MOST_EVENTS)
-    metadata = {"action": action, "by": engine.by, "stopped by an operator": found.stopped or "no"}
+    except ReplicationError as error:  # a source that does not answer is a reason to pause
+        context.log.warning("the %s is done; how far the database is cannot be told now: %s", action, error)
+    else:
+        metadata["stopped by an operator"] = found.stopped or "no"
+        fields = answer(found, passed=is_up_to_date(found, specs.policy.lag_target_seconds))
+        log_evaluation(context, dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **fields))
     context.log_event(dg.AssetObservation(key, metadata=metadata, description=f"{action} by {engine.by}"))
-    fields = answer(found, passed=is_up_to_date(found, specs.policy.lag_target_seconds))
-    log_evaluation(context, dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **fields))
