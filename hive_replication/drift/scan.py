@@ -17,7 +17,7 @@ from functools import cached_property, partial
 
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.drift.directories import difference, is_copy, observed, observed_or_not
-from hive_replication.drift.findings import Drifted, NoReplica, Scanned, TableDrift, Unread, unread
+from hive_replication.drift.findings import UNREAD, Drifted, NoReplica, Scanned, TableDrift, Unread, unread
 from hive_replication.drift.objects import BATCH, Objects
 from hive_replication.drift.snapshots import Snapshots, remove_snapshots, snapshots_of
 from hive_replication.drift.spared import Spared, is_deleted_with_its_table
@@ -34,7 +34,7 @@ from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Database, Table
 from hive_replication.policy.checks import Drift
 from hive_replication.progress import Progress, Silent
-from hive_replication.verify import NOT_COMPARED, TableComparison, compare_database
+from hive_replication.verify import NOT_COMPARED, UNCOMPARED, TableComparison, compare_database
 
 _LOG = logging.getLogger(__name__)
 
@@ -203,6 +203,8 @@ class DriftScan:
         if not found.content and (found.repairs or not why):
             memory.write(name, {"": Baseline(digest, 0)})
             return answer
+        if why.startswith(UNCOMPARED):
+            return replace(answer, waiting=f"{UNREAD}{why.removeprefix(UNCOMPARED)}")
         waiting = self._waiting(table, replica, scan, set()) if found.content else why
         drifted = () if waiting else tuple(Drifted(partition, digest, why) for partition in found.content)
         return replace(answer, drifted=drifted, waiting=waiting)

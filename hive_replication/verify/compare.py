@@ -38,6 +38,9 @@ MOST_DIFFERENCES = 20
 #: metastore does not show it, as where that asks HDFS who may read its directory.
 NOT_COMPARED = (Denied, Refused, NoChecksum, Unsettled, MetastoreError)
 
+#: How the difference of such an object begins.
+UNCOMPARED = "it cannot be compared: "
+
 SameContent = Callable[[FileRef, FileRef], bool]
 
 

@@ -33,7 +33,7 @@ from hive_replication.storage import Denied, Storage
 from hive_replication.storage.effective_access import EffectiveAccess
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.avro_schemas import SchemaFiles
-from hive_replication.verify.compare import NOT_COMPARED, Comparer, Listed, Pair, TableComparison
+from hive_replication.verify.compare import NOT_COMPARED, UNCOMPARED, Comparer, Listed, Pair, TableComparison
 from hive_replication.verify.functions import Resources, function_pairs
 
 _LOG = logging.getLogger(__name__)
@@ -194,7 +194,7 @@ class _Comparison:
         except (NotFound, FileNotFoundError) as error:
             return TableComparison(name, differences=(f"it changed while it was compared: {reason(error)}",))
         except NOT_COMPARED as error:
-            return TableComparison(name, differences=(f"it cannot be compared: {error}",))
+            return TableComparison(name, differences=(f"{UNCOMPARED}{error}",))
 
     def _compared(self, name: str) -> TableComparison | None:
         source, target = self._source.table(name), self._target.table(name)

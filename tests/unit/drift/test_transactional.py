@@ -11,6 +11,7 @@ import pytest
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.drift import DriftScan, scan
 from hive_replication.metastore.types import StorageDescriptor, Table
+from hive_replication.verify import UNCOMPARED, TableComparison
 from tests.lags import POLICY
 from tests.unit.drift.test_batches import Storage
 
@@ -56,12 +57,7 @@ def test_a_commit_that_one_side_lacks_is_found_though_no_directory_changes(monke
         return [SimpleNamespace(content=("",) if differs else (), repairs=(), differences=("rows differ",) if differs else ())]
 
     monkeypatch.setattr(scan, "compare_database", compare)
-    policy = POLICY.model_copy(update={"drift": None})
-    source: Any = SimpleNamespace(
-        policy=policy, identity="s", acid=True, metastore=sides[0], storage=Storage(1.0), database=sides[0].database
-    )
-    target: Any = SimpleNamespace(policy=policy, identity="t", metastore=sides[1], storage=Storage(2.0))
-    drift = DriftScan(source, target, "sales", 1.0, lambda _: None)
+    drift = _scan(*sides)
     for one in sides:
         one.seen = WriteIds(5, frozenset({5}))
     for _ in range(2):
@@ -73,3 +69,21 @@ def test_a_commit_that_one_side_lacks_is_found_though_no_directory_changes(monke
     found = drift.table("t")
     assert found is not None
     assert [one.reason for one in found.drifted] == ["rows differ"]
+
+
+def test_a_table_that_cannot_be_compared_is_one_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of any other table: it was told as one whose events wait, with exit code 0, and no run failed of it."""
+    lost = TableComparison("t", differences=(f"{UNCOMPARED}its blocks are lost",))
+    monkeypatch.setattr(scan, "compare_database", lambda *_, **_more: [lost])
+    found = _scan(Metastore("hdfs://source:8020/t"), Metastore("hdfs://target:8020/t")).table("t")
+    assert found is not None
+    assert (found.is_unread, found.waiting) == (True, "it cannot be read: its blocks are lost")
+
+
+def _scan(one: Metastore, other: Metastore) -> DriftScan:
+    policy = POLICY.model_copy(update={"drift": None})
+    source: Any = SimpleNamespace(
+        policy=policy, identity="s", acid=True, metastore=one, storage=Storage(1.0), database=one.database
+    )
+    target: Any = SimpleNamespace(policy=policy, identity="t", metastore=other, storage=Storage(2.0))
+    return DriftScan(source, target, "sales", 1.0, lambda _: None)
