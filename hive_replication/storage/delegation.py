@@ -119,6 +119,15 @@ class Delegation:
             return self._token.expires if self._token else 0.0
 
     @property
+    def addresses(self) -> str:
+        """Of WebHDFS."""
+        return ",".join(self._addresses)
+
+    def is_elsewhere(self, root: Root) -> bool:
+        """Whether a root of the same nameservice is on another cluster: none of its addresses are these."""
+        return not set(self._addresses) & set(addresses_of(root.webhdfs or ""))
+
+    @property
     def in_use(self) -> bool:
         """Whether the account has ever had a token here."""
         return self._token is not None
@@ -227,7 +236,8 @@ def delegation(authority: str, root: Root, given: str | None) -> Delegation | No
         given: a token from another process.
 
     Raises:
-        BadRequest: another account uses that HDFS in this process, or the root has no address of WebHDFS.
+        BadRequest: another account uses that HDFS in this process, or the nameservice is another cluster's in it, or the root has
+            no address of WebHDFS.
     """
     account = root.kerberos
     if account is None:
@@ -240,6 +250,12 @@ def delegation(authority: str, root: Root, given: str | None) -> Delegation | No
     with _GUARD:
         found = _SHARED.get((os.getpid(), service))
         if found and found.account == account:
+            if ":" not in authority and found.in_use and found.is_elsewhere(root):
+                raise BadRequest(
+                    f"the nameservice of {root.uri} is another cluster's in this process, at {found.addresses}, and here "
+                    f"at {root.webhdfs}: give this policy a code location of its own, or name the same addresses in webhdfs if "
+                    "it is one cluster"
+                )
             return found
         if found and found.in_use:
             names = " and ".join(one.principal or "the ticket cache" for one in (found.account, account))

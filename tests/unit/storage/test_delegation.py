@@ -12,8 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import urllib3
 
-from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.policy import Root
 from hive_replication.policy.warehouse import Account
 from hive_replication.storage.delegation import Delegation, delegation, service_of
@@ -180,6 +181,26 @@ def test_a_given_token_is_used_as_it_is() -> None:
     made = delegation("given:8020", root, given)
     assert made
     assert made.text() == made.another() == given
+
+
+def test_another_clusters_nameservice_of_the_same_name_is_told_from_the_first(
+    start: Callable[..., NameNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two policies of one code location: the second one's HDFS was asked with a token of the first one's."""
+    monkeypatch.setattr("hive_replication.storage.delegation._SHARED", {})
+    monkeypatch.setattr("hive_replication.storage.delegation.connections", lambda *_: urllib3.PoolManager())  # there is no KDC
+    one, standby, other = start(), start(), start()
+
+    def used(*servers: NameNode) -> Delegation | None:
+        webhdfs = ",".join(server.address for server in servers)
+        return delegation("nameservice1", Root(uri="hdfs://nameservice1/", webhdfs=webhdfs, kerberos=Account()), None)
+
+    first = used(one, standby)
+    assert first
+    assert first.text() == one.given[0]
+    assert used(standby) is first  # the same cluster, of which not all NameNodes are named
+    with pytest.raises(BadRequest, match=r"another cluster's in this process, .* give this policy a code location of its own"):
+        used(other)
 
 
 def test_an_error_of_a_renewal_does_not_tell_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
