@@ -183,6 +183,19 @@ class Names:
 
         return [key for key in keys if is_own(*key.path)]
 
+    def repaired(self, keys: Iterable[dg.AssetKey], databases: Collection[str]) -> set[str]:
+        """The databases of which a run of these assets repairs tables, and so loads into.
+
+        Args:
+            keys: of the run's assets.
+            databases: source names of the policy.
+        """
+
+        def is_replica(key: dg.AssetKey) -> bool:
+            return key == self.tables(database_of(key)) or (len(key.path) > 2 and not _STAGED.fullmatch(key.path[-1]))
+
+        return {database_of(key) for key in self.own(keys, databases) if is_replica(key)}
+
     def replica(self, database: str, table: str, partition: str | None = None) -> tuple[dg.AssetKey, str | None]:
         """Asset key and partition key under which Dagster shows a table of the replica, or a Hive partition of it."""
         if database in self.overflow:

@@ -35,6 +35,7 @@ class Replica:
         changed: whether the policy takes other tables than the replica was made with: a window without events does, too.
         events: of the database from the first one on, in the part of the log that was read.
         loading: end of the window that the unfinished run loads; None if there is none, or it is a bootstrap.
+        alone: whether no other database shares its runs: a repair that is to begin may keep its load waiting.
     """
 
     database: str
@@ -52,6 +53,7 @@ class Replica:
     changed: bool = False
     events: int = 0
     loading: int | None = None
+    alone: bool = False
 
     @property
     def stands(self) -> int:
@@ -137,7 +139,9 @@ def decide(now: float, current: int, replicas: Sequence[Replica], max_events: in
     starts += _next_windows(fresh, current, max_events)
     by_name = {replica.database: replica for replica in replicas}
     starts = [
-        replace(start, priority=one.priority, since=one.waits_since) for start in starts if (one := by_name[start.databases[0]])
+        replace(start, priority=one.priority, since=one.waits_since, alone=start.alone or one.alone)
+        for start in starts
+        if (one := by_name[start.databases[0]])
     ]
     settled = not starts and not waiting and not scheduled and all(replica.scanned >= current for replica in replicas)
     return Decision(tuple(merged(starts)), tuple(waiting), settled, scheduled)

@@ -71,13 +71,14 @@ def replicas(policy: Policy, found: Mapping[str, ReplicaState], history: RunHist
             state.applied,
             held=_held(state),
             next_attempt=min((state.quarantines.get(name, NO_HISTORY).next_attempt for name in state.tried), default=0),
-            busy=history.busy.get(database, ""),
+            busy=history.busy.get(database) or history.repaired.get(database, ""),
             last=history.last.get(database),
             last_catch_up=history.last_catch_up.get(database),
             priority=policy.priority(database),
             at_once=bool(state.due_names()),
             changed=changed(state, policy, database),
             loading=history.loading.get(database),
+            alone=database in history.to_be_repaired,
         )
         for database, state in found.items()
     )

@@ -18,6 +18,7 @@ from repl_assets.jobs.repair import repair_job_name
 from sensors.notification_log.runs import Kind, PastRun
 
 _LAST_RUNS = 100
+_QUEUED = (dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.QUEUED)
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class RunHistory:
         last: last run of a window.
         last_catch_up: last catch-up run.
         last_plan: last run that planned a window.
+        repaired: id of the run in which tables of it, materialized by hand, are repaired: its load would wait for that one.
+        to_be_repaired: those for which such a run is in Dagster's queue.
     """
 
     busy: dict[str, str] = field(default_factory=dict[str, str])
@@ -37,6 +40,8 @@ class RunHistory:
     last: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
     last_catch_up: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
     last_plan: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
+    repaired: dict[str, str] = field(default_factory=dict[str, str])
+    to_be_repaired: set[str] = field(default_factory=set[str])
 
 
 def run_history(instance: dg.DagsterInstance, names: Names, policy: Policy) -> RunHistory:
@@ -52,10 +57,15 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy: Policy) -> R
     for record in instance.get_run_records(dg.RunsFilter(statuses=NOT_FINISHED_STATUSES)):
         run = record.dagster_run
         databases = list(_databases(run, loads, names))
-        if databases and has_ended(instance, run):
+        repaired = names.repaired(run.asset_selection or (), policy.databases)
+        if (databases or repaired) and has_ended(instance, run):
             report_dead(instance, run)
             continue
         history.busy.update((database, run.run_id) for database in databases)
+        if run.status in _QUEUED:
+            history.to_be_repaired.update(repaired)
+        else:
+            history.repaired.update((database, run.run_id) for database in repaired)
         window = _window(run)
         if window and window.start is not None and _is_of_log(run, policy):
             history.loading.update((database, window.end) for database in databases)

@@ -105,6 +105,13 @@ def test_databases_near_the_end_do_not_wait_for_those_far_behind() -> None:
     ]
 
 
+def test_a_database_that_is_to_be_repaired_shares_no_run() -> None:
+    starts = decided(moving("a"), replace(moving("b"), alone=True), moving("c")).starts
+    assert [(start.window, start.databases) for start in starts] == [(Window(100, 200), ("a", "c")), (Window(100, 200), ("b",))]
+    failed = [replace(moving(name), last=window(100, 200), alone=name == "b") for name in "ab"]
+    assert [start.databases for start in decided(*failed).starts] == [("a",), ("b",)]
+
+
 def test_a_database_with_many_events_shares_no_run() -> None:
     hot = replace(moving("hot", 100), events=MANY_EVENTS + 1)
     decision = decided(moving("a", 100), hot, moving("b", 100))

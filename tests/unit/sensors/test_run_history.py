@@ -6,9 +6,12 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.process import machine
 from repl_assets.catalog.dead_runs import is_dead, process_of, process_tag
-from repl_assets.catalog.keys import PROCESS_TAG, SOURCE_TAG, TARGET_TAG, Names, Window
+from repl_assets.catalog.keys import PROCESS_TAG, SOURCE_TAG, TARGET_TAG, Names, Stage, Window
+from sensors.notification_log.cursor import Cursor
+from sensors.notification_log.log_scan import replicas
 from sensors.notification_log.run_history import run_history
 from sensors.notification_log.run_requests import run_request
 from sensors.notification_log.runs import Start
@@ -45,6 +48,58 @@ def test_unfinished_runs_of_the_other_direction_are_waited_for() -> None:
         run_id = a_run(instance, dg.DagsterRunStatus.STARTED, "4999000-5000000", _EXCHANGED)
         history = run_history(instance, _NAMES, _POLICY)
     assert (history.busy, history.loading) == ({"sales": run_id}, {})
+
+
+def a_repair(
+    instance: dg.DagsterInstance, status: dg.DagsterRunStatus, *keys: dg.AssetKey, tags: dict[str, str] | None = None
+) -> str:
+    """A run of tables' assets, as an operator starts it: without tags of this project."""
+    return create_run_for_test(instance, asset_selection=frozenset(keys), tags=tags, status=status).run_id
+
+
+_TABLE = _NAMES.table("sales", "x__dump", "load")
+
+
+@pytest.mark.parametrize("key", [_TABLE, _NAMES.tables("sales")], ids=["table", "tables"])
+def test_windows_wait_for_a_repair_by_hand(key: dg.AssetKey) -> None:
+    """Its step holds the pool of the loads: a run with this database would last as long for all that share it."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        run_id = a_repair(instance, dg.DagsterRunStatus.STARTED, key, tags={"dagster/partition": "1-2"})
+        history = run_history(instance, _NAMES, _POLICY)
+        (replica,) = replicas(_POLICY, {"sales": ReplicaState(applied=100)}, history, Cursor(""))
+    assert (replica.busy, replica.loading, replica.alone) == (run_id, None, False)
+    assert not history.busy, "it is none of the max_runs"
+
+
+def test_no_run_is_shared_with_a_database_whose_repair_is_in_the_queue() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        a_repair(instance, dg.DagsterRunStatus.NOT_STARTED, _TABLE)  # a queued one, for this
+        history = run_history(instance, _NAMES, _POLICY)
+        (replica,) = replicas(_POLICY, {"sales": ReplicaState(applied=100)}, history, Cursor(""))
+    assert (replica.busy, replica.alone) == ("", True)
+
+
+def test_runs_that_load_no_table_are_no_repairs() -> None:
+    stages: tuple[Stage, ...] = ("source", "dump")
+    others = [
+        Names("other").table("sales", "x", "load"),
+        _NAMES.table("elsewhere", "x", "load"),
+        _NAMES.database("sales", "dump"),
+    ]
+    with dg.DagsterInstance.ephemeral() as instance:
+        for key in [*others, *(_NAMES.table("sales", "x", stage) for stage in stages)]:
+            a_repair(instance, dg.DagsterRunStatus.STARTED, key)
+        assert run_history(instance, _NAMES, _POLICY).repaired == {}
+
+
+def test_a_repair_whose_process_died_keeps_nobody_waiting() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        run_id = a_repair(instance, dg.DagsterRunStatus.STARTED, _TABLE)
+        instance.add_run_tags(run_id, process_tag(run_id, _DEAD))
+        assert run_history(instance, _NAMES, _POLICY).repaired == {}
+        run = instance.get_run_by_id(run_id)
+    assert run
+    assert run.status == dg.DagsterRunStatus.FAILURE
 
 
 _DEAD = f"{machine()} 1 1.00"  # another process had this number before
