@@ -9,6 +9,7 @@ import dagster as dg
 
 from hive_replication.metastore import names as hive
 from repl_assets.catalog.keys import partition_name
+from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.dagster_private import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG, PARTITION_NAME_TAG
 
 
@@ -41,6 +42,28 @@ def partitions_of(
         return ("",)
     found = tuple(map(partition_name, known[known.index(first) : known.index(last) + 1]))
     return ("", *found) if len(found) == len(known) else found
+
+
+def surplus(instance: dg.DagsterInstance, name: str, most: int) -> list[str]:
+    """The oldest keys of partitions beyond a number, but for those of runs under way or in the queue.
+
+    Dagster looks these up again when a run starts and when a step ends, and fails it where they are no more.
+
+    Args:
+        instance: Dagster's.
+        name: of the partitions' definition.
+        most: how many keys are to stay.
+    """
+    known = instance.get_dynamic_partitions(name)
+    old = known[: max(0, len(known) - most)]
+    runs = instance.get_runs(dg.RunsFilter(statuses=NOT_FINISHED_STATUSES)) if old else ()
+    kept: set[str] = set()
+    for run in runs:
+        one = run.tags.get(PARTITION_NAME_TAG, "")
+        first, last = (run.tags.get(tag, one) for tag in (ASSET_PARTITION_RANGE_START_TAG, ASSET_PARTITION_RANGE_END_TAG))
+        if first in known and last in known:
+            kept.update(known[known.index(first) : known.index(last) + 1])
+    return [key for key in old if key not in kept]
 
 
 def spelled_by_hive(partition: str, keys: Sequence[str]) -> str:

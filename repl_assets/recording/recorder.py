@@ -14,6 +14,7 @@ import dagster as dg
 
 from hive_replication.load.report import Commit, LoadReport, Touched
 from repl_assets.catalog.keys import UNRECORDED_TAG, Names, partition_key, partition_name
+from repl_assets.catalog.run_partitions import surplus
 from repl_assets.dagster_private import DATA_VERSION_TAG, delete_dynamic_partitions
 from repl_assets.recording.metadata import commits_metadata, object_figures, report_metadata
 
@@ -106,8 +107,7 @@ class Recorder:
         keys = [partition_key(partition) for partition in sorted(partitions)[-MOST_PARTITIONS:]]
         for start in range(0, len(keys), _CHUNK):
             self.context.instance.add_dynamic_partitions(name, keys[start : start + _CHUNK])
-        known = self.context.instance.get_dynamic_partitions(name)
-        self._delete(name, known[: max(0, len(known) - MOST_PARTITIONS)])
+        self._delete(name, surplus(self.context.instance, name, MOST_PARTITIONS))
 
     def sync(self, table: str, partitions: Sequence[str]) -> None:
         """Makes exactly these Hive partitions known, also those that other programs replicated."""

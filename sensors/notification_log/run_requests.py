@@ -15,6 +15,7 @@ from repl_assets.catalog.keys import (
     Stage,
     metastore_tags,
 )
+from repl_assets.catalog.run_partitions import surplus
 from repl_assets.checks.load_checks import window_checks
 from repl_assets.dagster_private import PRIORITY_TAG, delete_dynamic_partitions
 from sensors.notification_log.runs import Decision, Kind, Start
@@ -53,8 +54,19 @@ def new_keys(instance: dg.DagsterInstance, names: Names, decision: Decision) -> 
     return [key for key in keys if not instance.has_dynamic_partition(str(names.windows.name), key)]
 
 
-def forget_old_windows(instance: dg.DagsterInstance, names: Names) -> None:
-    """Deletes the oldest windows, a few a tick: each run adds one, and Dagster supports at most 100,000 partitions."""
+def forget_old_windows(instance: dg.DagsterInstance, names: Names, policy: Policy) -> None:
+    """Deletes the oldest windows, a few a tick: each run adds one, and Dagster supports at most 100,000 partitions.
+
+    Those of unfinished runs stay, and those that may wait for approval: an operator approves a window by choosing it.
+    """
     name = str(names.windows.name)
-    keys = instance.get_dynamic_partitions(name)
-    delete_dynamic_partitions(instance, name, keys[: max(0, min(len(keys) - _KEPT_WINDOWS, _PRUNED_A_TICK))])
+    if old := surplus(instance, name, _KEPT_WINDOWS):
+        planned = _planned(instance, names, policy)
+        delete_dynamic_partitions(instance, name, [key for key in old if key not in planned][:_PRUNED_A_TICK])
+
+
+def _planned(instance: dg.DagsterInstance, names: Names, policy: Policy) -> set[str]:
+    """The window that each database planned last: no other one of it waits for approval."""
+    plans = [names.database(database, "plan") for database in policy.databases] if policy.approval else []
+    found = (record.asset_entry.last_materialization for record in instance.get_asset_records(plans)) if plans else ()
+    return {made.partition for event in found if event and (made := event.asset_materialization) and made.partition}

@@ -133,7 +133,7 @@ def tick(
     context.update_cursor(replace(after, asked=asked, observed=observed).to_json())
     if not decision.starts:
         return dg.SkipReason(_why_nothing(found, current, why))
-    forget_old_windows(context.instance, names)
+    forget_old_windows(context.instance, names, policy)
     return dg.SensorResult(
         run_requests=[run_request(names, start, policy) for start in decision.starts],
         dynamic_partitions_requests=[names.windows.build_add_request(new_keys(context.instance, names, decision))],

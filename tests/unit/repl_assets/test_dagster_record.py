@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 import sqlalchemy
+from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
@@ -180,6 +181,19 @@ def test_the_newest_partitions_of_a_table_are_known(recorded: Recorded) -> None:
     assert recorded.partitions() == first[5:]
     recorded.run(lambda recorder: recorder.register("parts", ["ds=z1", "ds=z2"]))
     assert recorded.partitions() == [*first[7:], "ds=z1", "ds=z2"]
+
+
+def test_partitions_that_a_run_is_to_repair_stay_known(recorded: Recorded) -> None:
+    """Dagster looks up a run's range of them when it starts, and when a step ends."""
+    first = [f"ds={n:06d}" for n in range(MOST_PARTITIONS)]
+    recorded.run(lambda recorder: recorder.register("parts", first))
+    chosen = {"dagster/asset_partition_range_start": first[1], "dagster/asset_partition_range_end": first[3]}
+    run = create_run_for_test(recorded.instance, tags=chosen)
+    recorded.run(lambda recorder: recorder.register("parts", [f"ds=z{n}" for n in range(6)]))
+    assert recorded.partitions()[:4] == [*first[1:4], first[6]]
+    recorded.instance.report_run_failed(run)
+    recorded.run(lambda recorder: recorder.register("parts", ["ds=z6"]))
+    assert recorded.partitions()[:1] == [first[7]]
 
 
 def test_partitions_of_a_dropped_table_are_forgotten_together(tmp_path: Path) -> None:

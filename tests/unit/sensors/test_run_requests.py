@@ -9,11 +9,12 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.test_utils import create_run_for_test
 from dagster._utils.tags import TagConcurrencyLimitsCounter
 
-from repl_assets.catalog.keys import SOURCE_TAG, Names, Window, metastore_tags
+from repl_assets.catalog.keys import SOURCE_TAG, Names, Stage, Window, metastore_tags
 from repl_assets.definitions import build_defs
-from sensors.notification_log.run_requests import run_request
+from sensors.notification_log.run_requests import forget_old_windows, run_request
 from sensors.notification_log.runs import Start
 from tests.lags import POLICY
 from tests.unit.repl_assets.test_dagster_definitions import CATALOG, ROOT
@@ -70,6 +71,43 @@ def test_runs_are_limited_for_one_metastore(tmp_path: Path) -> None:
 def test_jobs_that_load_are_limited_like_windows(job: str) -> None:
     made = build_defs(POLICY, CATALOG).resolve_job_def(job).tags
     assert {key: made.get(key) for key in metastore_tags(POLICY)} == metastore_tags(POLICY)
+
+
+def test_old_windows_are_forgotten_a_few_a_tick_but_for_those_that_wait_for_approval() -> None:
+    names, policy = Names.of(POLICY), POLICY.model_copy(update={"approval": True})
+    name, keys = str(names.windows.name), [f"{end}-{end + 1}" for end in range(2_100)]
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(name, keys)
+        for window in (keys[0], keys[10]):  # planned one after the other: the second one waits
+            instance.report_runless_asset_event(dg.AssetMaterialization(names.database("sales", "plan"), partition=window))
+        forget_old_windows(instance, names, policy)
+        left = [keys[10], *keys[51:]]
+        assert instance.get_dynamic_partitions(name) == left
+        for _ in range(2):
+            forget_old_windows(instance, names, policy)
+        assert instance.get_dynamic_partitions(name) == [keys[10], *keys[100:]]
+        forget_old_windows(instance, names, POLICY)
+        assert instance.get_dynamic_partitions(name) == keys[100:]
+
+
+@pytest.mark.parametrize("stage", ["dump", "load", "approval"])
+def test_the_window_of_an_unfinished_run_is_not_forgotten(stage: Stage) -> None:
+    """Dagster looks it up when a step ends; without it a bootstrap of hours would fail in its last moment."""
+    names = Names.of(POLICY)
+    window, later, name = "bootstrap-170", [f"{end}-{end + 1}" for end in range(1000, 3000)], str(names.windows.name)
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(name, ["1-2", window, *later])
+        run = create_run_for_test(
+            instance,
+            asset_selection=frozenset([names.database("sales", stage)]),
+            tags={"dagster/partition": window},
+            status=dg.DagsterRunStatus.STARTED,
+        )
+        forget_old_windows(instance, names, POLICY)
+        assert instance.get_dynamic_partitions(name) == [window, *later]
+        instance.report_run_failed(run)
+        forget_old_windows(instance, names, POLICY)
+        assert instance.get_dynamic_partitions(name) == later
 
 
 def test_metastores_with_many_addresses_fit_into_a_tag() -> None:
