@@ -9,7 +9,7 @@ from __future__ import annotations
 from hive_replication.events import event_records as r
 from hive_replication.events.transactions import Compaction
 from hive_replication.events.untold import is_untold
-from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.table_kinds import is_insert_only, is_transactional
 from hive_replication.metastore.types import Table
 
 _STATE_ID = "repl.last.id"
@@ -34,8 +34,8 @@ def why_redump(event: r.Event) -> str:
         return "may have got other data, which a metastore of Hive 2 does not tell,"
     match event:
         case r.AlterTable() if is_transactional(event.after) and not event.rename:
-            if not is_transactional(event.before):
-                return "was made transactional"
+            if converted := _why_converted(event.before, event.after):
+                return converted
             if _was_rebuilt(event):
                 return "was rebuilt at the source, which is a replica itself,"
             if event.relocated:
@@ -51,6 +51,15 @@ def why_redump(event: r.Event) -> str:
             return "was rebalanced, which gave its rows other ids,"
         case _:
             return ""
+
+
+def _why_converted(before: Table, after: Table) -> str:
+    """What became of the kind of a table that is transactional now, or "" where it stays."""
+    if not is_transactional(before):
+        return "was made transactional"
+    if is_insert_only(before) and not is_insert_only(after):  # directories differ, because each side compacts for itself
+        return "was made a full ACID table, whose rows get their ids from their directories,"
+    return ""
 
 
 def _was_rebuilt(event: r.AlterTable) -> bool:

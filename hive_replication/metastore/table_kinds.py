@@ -16,6 +16,11 @@ def is_transactional(table: Table) -> bool:
     return (table.parameters or {}).get("transactional", "").lower() == "true"
 
 
+def is_insert_only(table: Table) -> bool:
+    """Whether a transactional table's files have no row ids: it takes no UPDATE or DELETE."""
+    return (table.parameters or {}).get("transactional_properties", "").lower() == "insert_only"
+
+
 def is_external(table: Table) -> bool:
     """Hive's own rule: the table type, or the parameter EXTERNAL=TRUE."""
     return table.tableType == "EXTERNAL_TABLE" or (table.parameters or {}).get("EXTERNAL", "").upper() == "TRUE"

@@ -12,6 +12,7 @@ from hive_replication.dump.bootstrap.acid_snapshot import SnapshotListing
 from hive_replication.dump.listing import Lister
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.table_kinds import is_insert_only
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import Storage
 
@@ -63,10 +64,9 @@ class Seen:
     def now(cls, metastore: Metastore, storage: Storage, lister: Lister, database: str, table: Table) -> Seen:
         """Asks a side's metastore."""
         name = table.tableName.lower()
-        insert_only = (table.parameters or {}).get("transactional_properties", "").lower() == "insert_only"
         write_ids = metastore.write_ids(database, [name])[name]
         listing = SnapshotListing(storage, lister, metastore.hidden_transactions)
-        return cls(storage, listing, insert_only, write_ids)
+        return cls(storage, listing, is_insert_only(table), write_ids)
 
     def files(self, thing: Table | Partition) -> tuple[FileRef, ...]:
         """The files that the reader needs of the table or of a partition, by the names that a replica gives them."""

@@ -12,6 +12,8 @@ from hive_replication.events.transactions import Compaction
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 
 ACID, PLAIN = {"transactional": "true"}, dict[str, str]()
+FULL = {**ACID, "transactional_properties": "default"}
+INSERT_ONLY = {**ACID, "transactional_properties": "Insert_Only"}
 
 
 def table(parameters: dict[str, str], location: str = "hdfs://s/w/t", name: str = "t") -> Table:
@@ -36,6 +38,11 @@ INSERT = r.Insert(7, 8, "INSERT", "db", "t", table(ACID), None, "", replace=Fals
     ("event", "why"),
     [
         (altered(table(PLAIN), table(ACID)), "made transactional"),
+        (altered(table(PLAIN), table(INSERT_ONLY)), "made transactional"),
+        (altered(table(INSERT_ONLY), table(FULL)), "made a full ACID table"),
+        (altered(table(INSERT_ONLY), table(ACID)), "made a full ACID table"),
+        (altered(table(INSERT_ONLY), table(INSERT_ONLY)), ""),
+        (altered(table(ACID), table(FULL)), ""),
         (altered(table(ACID), table(ACID, "hdfs://s/w/u")), "another location"),
         (altered(table(ACID), table(ACID), truncate=True), "truncated"),
         (altered(table(ACID), table(ACID), truncate=True, write_id=3), ""),
