@@ -7,7 +7,7 @@ end name the databases any more whose tables were dropped before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from hive_replication.errors import MissingEvents
@@ -30,6 +30,35 @@ _KEPT = 10_000  # answers
 _TYPES = frozenset({"OPEN_TXN", "ALLOC_WRITE_ID_EVENT"})
 
 
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """A write id of a table that a transaction got.
+
+    Args:
+        database, table: lower-case names.
+        write_id: the write id.
+        evid: of the event that says so.
+    """
+
+    database: str
+    table: str
+    write_id: int
+    evid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What was noted of a transaction that ends.
+
+    Args:
+        opened: event that opened it, as far as it is noted; else 0.
+        allocated: write ids of the database that it got since.
+    """
+
+    opened: int = 0
+    allocated: tuple[Allocated, ...] = ()
+
+
 @dataclass(frozen=True)
 class Beginnings:
     """Beginnings of transactions in a source's log; for threads.
@@ -44,21 +73,20 @@ class Beginnings:
     database: str
     replica: bool = False
     _noted: dict[int, int] = field(default_factory=dict[int, int])
-    _writing: set[int] = field(default_factory=set[int])
+    _writing: dict[int, tuple[Allocated, ...]] = field(default_factory=dict[int, tuple[Allocated, ...]])
 
     def note(self, event: NotificationEvent) -> None:
         """Keeps which transactions an event of the dump opens, or gives write ids of the database, until these are passed."""
         if event.eventType == "ALLOC_WRITE_ID_EVENT" and (event.dbName or "").lower() == self.database:
-            said = _decoded(event)
-            self._writing.update(dict(said.write_ids) if isinstance(said, AllocateWriteIds) else ())
+            for transaction, one in _allocated(event):
+                self._writing[transaction] = (*self._writing.get(transaction, ()), one)
         opened = _opened(event)
         if opened.stop - opened.start <= _MOST:  # Hive opens no more at once
             self._noted.update(dict.fromkeys(opened, event.eventId))
 
-    def passed(self, transaction: int) -> int:
-        """A transaction ends: the event that opened it, as far as it is noted; else 0."""
-        self._writing.discard(transaction)
-        return self._noted.pop(transaction, 0)
+    def passed(self, transaction: int) -> Passed:
+        """A transaction ends: what is noted of it."""
+        return Passed(self._noted.pop(transaction, 0), self._writing.pop(transaction, ()))
 
     def may_be_of(self, ended: TransactionEvent, unnamed: UnnamedEnds) -> bool:
         """Whether a transaction whose end does not name the database got write ids of it, before it is passed.
@@ -84,7 +112,7 @@ class Beginnings:
         """
         self.note(event)
         said = _decoded(event) if event.eventType in ENDS else None
-        begun = self.passed(said.transaction) if isinstance(said, TransactionEvent) else 0
+        begun = isinstance(said, TransactionEvent) and self.passed(said.transaction).opened
         if begun or self.replica or not isinstance(said, CommitTransaction) or not said.concerns(self.database):
             return
         self.require(said, some=bool(self.log.metastore.write_events(said.transaction, self.database)))
@@ -94,7 +122,7 @@ class Beginnings:
 
         Args:
             commit: of it. One that does not name the database, as none of Hive 4.0 does, is taken for one that wrote nothing.
-            begun: what :meth:`passed` has answered.
+            begun: the event that opened it, as far as it is noted; else 0.
             some: whether the metastore knows of something that it wrote to the database: what it wrote before may be forgotten.
 
         Raises:
@@ -116,6 +144,21 @@ class Beginnings:
             "open for longer than the source's log lasts (metastore.event.db.listener.timetolive); hive-repl recover compares "
             "the replica with its source and bootstraps again what differs"
         )
+
+    def allocated(self, commit: CommitTransaction, passed: Passed, known: Container[str]) -> tuple[Allocated, ...]:
+        """The write ids of the database that a transaction got, of tables that it is not known to have written to.
+
+        Where it began before the dump, the log is asked, unless something is known: who notes any write notes all of them.
+
+        Args:
+            commit: of it. One that does not name the database is not looked for.
+            passed: what is noted of it.
+            known: names of tables that it wrote to.
+        """
+        found = passed.allocated
+        if not (passed.opened or known) and self.database in (commit.databases or ()):
+            found = begun_in(self.log.metastore, commit.transaction, commit.evid).allocated
+        return tuple(one for one in found if one.database == self.database and one.table not in known)
 
 
 @dataclass(frozen=True)
@@ -150,12 +193,17 @@ class Begun:
     """What the log has of a transaction before its end.
 
     Args:
-        databases: lower-case names of those of whose tables it got write ids.
+        allocated: write ids of tables that it got.
         opened: whether it was opened in it, so that these are all.
     """
 
-    databases: frozenset[str]
+    allocated: tuple[Allocated, ...]
     opened: bool
+
+    @property
+    def databases(self) -> frozenset[str]:
+        """Lower-case names of those of whose tables it got write ids."""
+        return frozenset(one.database for one in self.allocated)
 
     def may_be_of(self, database: str) -> bool:
         """Whether it may have got write ids of a database."""
@@ -201,15 +249,21 @@ def begun_in(metastore: Metastore, transaction: int, evid: int, most: int | None
         evid: of its end.
         most: events to look at; None for all that the log has.
     """
-    databases: set[str] = set()
+    found = list[Allocated]()
     for event in _before(metastore, evid, 0 if most is None else max(0, evid - 1 - most)):
         if transaction in _opened(event):
-            return Begun(frozenset(databases), opened=True)
+            return Begun(tuple(found), opened=True)
         if event.eventType == "ALLOC_WRITE_ID_EVENT":
-            said = _decoded(event)
-            if isinstance(said, AllocateWriteIds) and any(transaction == one for one, _ in said.write_ids):
-                databases.add(said.database)
-    return Begun(frozenset(databases), opened=False)
+            found += (allocated for one, allocated in _allocated(event) if one == transaction)
+    return Begun(tuple(found), opened=False)
+
+
+def _allocated(event: NotificationEvent) -> Iterator[tuple[int, Allocated]]:
+    """The write ids that ALLOC_WRITE_ID_EVENT tells of, by transaction."""
+    said = _decoded(event)
+    if isinstance(said, AllocateWriteIds):
+        for transaction, write_id in said.write_ids:
+            yield transaction, Allocated(said.database, said.table, write_id, said.evid)
 
 
 def _before(metastore: Metastore, evid: int, after: int) -> Iterator[NotificationEvent]:

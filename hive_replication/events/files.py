@@ -10,6 +10,7 @@ _ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"
 _BARRED = "barred"
 _DENIED = "denied"
 _MIXED = "mixed"
+_UNNOTED = "unnoted"
 _UNSHOWN = "unshown"
 _HEX = re.compile("%([0-9A-F]{2})")
 _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
@@ -27,10 +28,11 @@ class FileRef:
         subdir: path below the table's or partition's directory for nested files, or "" (ACID: ``delta_...``).
 
     A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed,
-    or, where ``subdir`` is ``denied``, that could not be listed, or, where it is ``mixed``, that has rows of aborted transactions
-    between others, or, where it is ``unshown``, whose table the metastore did not show, or, where it is ``barred``, that the
-    policy did not allow to be read (there it may also be a resource of a function). It cannot be copied, so that nothing is
-    emptied for it.
+    or, where ``subdir`` is ``denied``, that could not be listed, or, where it is ``mixed``, that has rows of aborted
+    transactions between others, or, where it is ``unnoted``, that a transaction wrote of whose files the metastore was told
+    nothing (there it is the directory of that write), or, where it is ``unshown``, whose table the metastore did not show, or,
+    where it is ``barred``, that the policy did not allow to be read (there it may also be a resource of a function). It cannot
+    be copied, so that nothing is emptied for it.
     """
 
     uri: str
@@ -59,6 +61,11 @@ class FileRef:
         return cls(f"{location.rstrip('/')}/", subdir=_MIXED)
 
     @classmethod
+    def unnoted_directory(cls, uri: str) -> FileRef:
+        """What stands for the files of a write of which the metastore was told nothing, by its directory."""
+        return cls(f"{uri.rstrip('/')}/", subdir=_UNNOTED)
+
+    @classmethod
     def unshown_table(cls, location: str) -> FileRef:
         """What stands for all that a table has, of which the metastore does not show the account what it asked for."""
         return cls(f"{location.rstrip('/')}/", subdir=_UNSHOWN)
@@ -77,6 +84,11 @@ class FileRef:
     def is_mixed_directory(self) -> bool:
         """Whether it stands for a directory with rows of aborted transactions between others."""
         return self.is_unlisted_directory and self.subdir == _MIXED
+
+    @property
+    def is_unnoted_directory(self) -> bool:
+        """Whether it stands for a write of which the metastore was told nothing."""
+        return self.is_unlisted_directory and self.subdir == _UNNOTED
 
     @property
     def is_unlisted_directory(self) -> bool:

@@ -38,14 +38,14 @@ def validate_event(target: Target, event: WindowEvent) -> None:
         validate_name(event.row.table, what)
     if event.event is not None:
         _validate_message(event.event, what)
-    if isinstance(event.event, CommitTransaction) and {one.table for one in event.groups} - set(event.event.tables):
-        raise Refused(f"{what}: the dump could not read what the transaction wrote; repair its tables")
     for group in event.groups:
         if group.table:
             validate_name(group.table, what)
         if group.partition:
             validate_partition(group.partition)
         validate_files(target, group.files, what)
+    if isinstance(event.event, CommitTransaction) and {one.table for one in event.groups} - set(event.event.tables):
+        raise Refused(f"{what}: the dump could not read what the transaction wrote; repair its tables")
 
 
 def _validate_message(event: r.Event, what: str) -> None:
@@ -92,13 +92,18 @@ def validate_files(target: Target, files: Iterable[FileRef], what: str) -> None:
 
     Raises:
         Refused: one leads outside the source's roots, or its subdirectory out of the replica's directory; or one stands for a
-            directory that may not be copied.
+            directory that may not be copied, or of which nobody knows what belongs to the event.
     """
     for file in files:
         if file.is_mixed_directory:
             raise Refused(
                 f"{what} has rows of committed and of aborted transactions of a streaming batch: compact it at the source (ALTER "
                 "TABLE ... COMPACT 'major'), then repair the table"
+            )
+        if file.is_unnoted_directory:
+            raise Refused(
+                f"{what} commits what lies in {file.uri}, of which its writer told the source's metastore nothing (Trino tells "
+                "nothing, nor does HiveServer2 without hive.metastore.dml.events): repair the table"
             )
         if file.is_barred:  # which is never read: the load holds what it stands for
             continue

@@ -11,15 +11,17 @@ itself all ends are taken: ending a transaction that the target does not have do
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hive_replication.acid.directories import AcidDirectory, base_name
-from hive_replication.dump.beginnings import Beginnings
+from hive_replication.dump.beginnings import Beginnings, Passed
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.present_location import Lookup, PresentLocations
+from hive_replication.dump.incremental.unnoted_writes import UnnotedWrites
 from hive_replication.dump.source import Source
+from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
@@ -46,12 +48,14 @@ class TransactionReader:
         source: the source side.
         locations: present locations of the database's objects.
         includes: whether a table's name belongs to the dump.
+        boundary: what may be read of the database.
         replica: whether the database is a replica, so that its transactions may stand for those of another source.
     """
 
     source: Source
     locations: PresentLocations
     includes: Callable[[str], bool]
+    boundary: SourceBoundary
     replica: bool = False
 
     @property
@@ -62,6 +66,10 @@ class TransactionReader:
     @cached_property
     def _beginnings(self) -> Beginnings:
         return Beginnings(self.source.opened_in_log, self.database, self.replica)
+
+    @cached_property
+    def _unnoted(self) -> UnnotedWrites:
+        return UnnotedWrites(self.source, self.locations, self.boundary)
 
     def note(self, event: NotificationEvent) -> None:
         """Takes notice of an event of the dump, before those after it are recorded: it may begin transactions."""
@@ -76,11 +84,11 @@ class TransactionReader:
         """
         if not self.source.acid or event.row.type not in ENDS:
             return None
-        named, begun = ends_transaction(event, self.database, replica=self.replica), 0
+        named, passed = ends_transaction(event, self.database, replica=self.replica), Passed()
         untold = isinstance(event.event, CommitTransaction) and not event.event.databases
         if isinstance(event.event, TransactionEvent):
             named = named or self._beginnings.may_be_of(event.event, self.source.unnamed_ends)
-            begun = self._beginnings.passed(event.event.transaction)
+            passed = self._beginnings.passed(event.event.transaction)
         if not named and not untold:
             return None
         row = replace(event.row, database=self.database)
@@ -89,9 +97,15 @@ class TransactionReader:
         found = self.source.metastore.write_events(event.event.transaction, self.database)
         if not named and not found:
             return None
-        self._beginnings.require(event.event, begun, some=bool(found))
+        self._beginnings.require(event.event, passed.opened, some=bool(found))
         writes = [one for one in found if self.includes(one.table) and not one.view]
-        return EventRecord(row, tuple(_groups(writes)), writes=self._written(writes, event.evid))
+        groups = (*_groups(writes), *self._without_note(event.event, passed, found))
+        return EventRecord(row, groups, writes=self._written(writes, event.evid))
+
+    def _without_note(self, commit: CommitTransaction, passed: Passed, found: Iterable[WriteEvent]) -> Iterator[FileGroup]:
+        """What stands for writes that nobody noted; a load notes none where it makes a table anew."""
+        allocated = () if self.replica else self._beginnings.allocated(commit, passed, {one.table for one in found})
+        return self._unnoted.groups(commit, (one for one in allocated if self.includes(one.table)))
 
     def _written(self, writes: list[WriteEvent], evid: int) -> tuple[TransactionWrite, ...]:
         """What a commit wrote, () where that cannot be read: then the load holds the tables that the record names."""

@@ -71,14 +71,14 @@ def dump_events(
     # Where it was dropped meanwhile, its name alone, so that the drop can be dumped.
     database = source.mark(found) if found else Database(name=scope.database, parameters={})
     _, from_hash = source.reach(from_evid)
-    policy, includes = source.policy, source.includes(scope)
+    policy, includes, boundary = source.policy, source.includes(scope), source.boundary(scope.database, database)
     locations = PresentLocations(source.metastore, scope.database, from_evid, policy.max_message_bytes, policy.partition_filter)
     redumps, shared = TableRedumps(source, locations, dump_table), SharedDirectories(source, locations)
     whole = scope.table is None
     joined = JoinedTables(source, locations, made_with or MadeWith(), dump_table if whole else None)
-    transactions = TransactionReader(source, locations, includes, is_replica(found, from_evid))
+    transactions = TransactionReader(source, locations, includes, boundary, is_replica(found, from_evid))
     outside = OutsideFilters(policy.filters(scope.database), scope.database, includes)
-    files = EventFiles(source, locations, source.boundary(scope.database, database))
+    files = EventFiles(source, locations, boundary)
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
     for event, decoded in _decoded(source, locations, from_evid, start):  # checkpoints do not say what these know

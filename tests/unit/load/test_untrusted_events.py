@@ -108,6 +108,20 @@ def test_a_commit_of_which_the_dump_could_not_read_what_it_wrote_holds_its_table
     assert refused(unread, "why").names == ("a", "b")
 
 
+def test_a_commit_of_what_nobody_noted_holds_its_tables_until_they_are_repaired() -> None:
+    row = replace(notification(first("hive4", "COMMIT_TXN")), database="recorded")
+    unnoted = FileRef.unnoted_directory(f"{ROOT}b/delta_0000005_0000005_0000")
+    groups = (FileGroup("", (), table="a"), FileGroup("", (unnoted,), table="b"))
+    for writes in ((), (TransactionWrite("a", "", 1),)):
+        event = window_event(EventRecord(row, groups, writes=writes))
+        with pytest.raises(Refused, match=r"what lies in \S*/b/delta_0000005_0000005_0000/, of which its writer told .* nothing"):
+            validate_event(TARGET, event)
+        (plan,) = plans(checked(event))
+        assert plan.stop is not None
+        assert "repair the table" in plan.stop.reason
+        assert (plan.names, plan.operations) == (("a", "b"), ())
+
+
 @pytest.mark.parametrize("kind", ["CREATE_FUNCTION", "DROP_FUNCTION"])
 def test_a_function_whose_name_would_be_a_path_is_held(kind: str) -> None:
     row = notification(first("hive4", kind))
