@@ -10,6 +10,7 @@ _ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"
 _BARRED = "barred"
 _DENIED = "denied"
 _MIXED = "mixed"
+_RENAMED = "renamed"
 _UNNOTED = "unnoted"
 _UNSHOWN = "unshown"
 _HEX = re.compile("%([0-9A-F]{2})")
@@ -29,10 +30,10 @@ class FileRef:
 
     A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed,
     or, where ``subdir`` is ``denied``, that could not be listed, or, where it is ``mixed``, that has rows of aborted
-    transactions between others, or, where it is ``unnoted``, that a transaction wrote of whose files the metastore was told
-    nothing (there it is the directory of that write), or, where it is ``unshown``, whose table the metastore did not show, or,
-    where it is ``barred``, that the policy did not allow to be read (there it may also be a resource of a function). It cannot
-    be copied, so that nothing is emptied for it.
+    transactions between others, or, where it is ``renamed``, whose rows would get other ids on the target, or, where it is
+    ``unnoted``, that a transaction wrote of whose files the metastore was told nothing (there it is the directory of that
+    write), or, where it is ``unshown``, whose table the metastore did not show, or, where it is ``barred``, that the policy did
+    not allow to be read (there it may also be a resource of a function). It cannot be copied, so that nothing is emptied for it.
     """
 
     uri: str
@@ -61,6 +62,11 @@ class FileRef:
         return cls(f"{location.rstrip('/')}/", subdir=_MIXED)
 
     @classmethod
+    def renamed_directory(cls, location: str) -> FileRef:
+        """What stands for all files of a directory whose rows get their ids from names that are others on the target."""
+        return cls(f"{location.rstrip('/')}/", subdir=_RENAMED)
+
+    @classmethod
     def unnoted_directory(cls, uri: str) -> FileRef:
         """What stands for the files of a write of which the metastore was told nothing, by its directory."""
         return cls(f"{uri.rstrip('/')}/", subdir=_UNNOTED)
@@ -84,6 +90,11 @@ class FileRef:
     def is_mixed_directory(self) -> bool:
         """Whether it stands for a directory with rows of aborted transactions between others."""
         return self.is_unlisted_directory and self.subdir == _MIXED
+
+    @property
+    def is_renamed_directory(self) -> bool:
+        """Whether it stands for a directory whose rows would get other ids on the target."""
+        return self.is_unlisted_directory and self.subdir == _RENAMED
 
     @property
     def is_unnoted_directory(self) -> bool:

@@ -100,6 +100,11 @@ def validate_files(target: Target, files: Iterable[FileRef], what: str) -> None:
                 f"{what} has rows of committed and of aborted transactions of a streaming batch: compact it at the source (ALTER "
                 "TABLE ... COMPACT 'major'), then repair the table"
             )
+        if file.is_renamed_directory:
+            raise Refused(
+                f"{what} has rows without ids, of when the table was insert-only, in a base that ends with an aborted write: "
+                "write to it at the source, compact it (ALTER TABLE ... COMPACT 'major'), then repair the table"
+            )
         if file.is_unnoted_directory:
             raise Refused(
                 f"{what} commits what lies in {file.uri}, of which its writer told the source's metastore nothing (Trino tells "

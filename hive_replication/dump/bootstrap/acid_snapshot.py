@@ -20,8 +20,9 @@ from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.logs import about
-from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.table_kinds import has_files, is_insert_only, is_transactional
 from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Table
 from hive_replication.storage import Denied, Storage, paths
 
 _LOG = logging.getLogger(__name__)
@@ -30,6 +31,8 @@ _BATCH = 500
 _LISTINGS = 20  # of tables that are dropped, moved or compacted meanwhile
 _LOOKS = 1000  # at write ids, between which transactions end
 _AHEAD = "{} has only a base of later writes than the metastore has given out, which may be restored from an older state"
+_MIXED = "rows of committed and of aborted transactions of a streaming batch: compact the table or partition"
+_RENAMED = "rows without ids, and ends with an aborted write: write to the table or partition, and compact it"
 
 #: What a table's files were listed by: the write ids, and when the table itself was read.
 Standing = tuple[WriteIds, Read]
@@ -112,12 +115,12 @@ class Snapshot:
             outdated = len(listing.outdated)
             aborted = frozenset[int]() if replica else write_ids.aborted  # it has none of their rows, whatever directories say
             (files,) = listing.many(write_ids, [record.table.sd.location if has_files(record.table) else None])
-            files = self._without_aborted(files, aborted, record.table.sd.location)
+            files = self._as_they_are(files, aborted, record.table, record.table.sd.location)
             writer.put_table(replace(record, files=files, write_ids=write_ids))
             for batch in batches(writer.partitions(name), _BATCH):
                 found = listing.many(write_ids, [part.partition.sd.location for part in batch])
                 for part, part_files in zip(batch, found, strict=True):
-                    whole = self._without_aborted(part_files, aborted, part.partition.sd.location)
+                    whole = self._as_they_are(part_files, aborted, record.table, part.partition.sd.location)
                     writer.put_partition(replace(part, files=whole))
             if len(listing.outdated) == outdated:
                 found_whole[name] = write_ids, self.reader.reads[name]
@@ -125,24 +128,24 @@ class Snapshot:
             raise ReplicationError(f"{_AHEAD.format(listing.lasting[0])}: move it away, and write the table or partition anew")
         return found_whole
 
-    def _without_aborted(self, files: tuple[FileRef, ...], aborted: frozenset[int], location: str | None) -> tuple[FileRef, ...]:
-        """The files, or what stands for a directory that has rows of aborted writes between others: the load holds its table.
+    def _as_they_are(
+        self, files: tuple[FileRef, ...], aborted: frozenset[int], table: Table, location: str | None
+    ) -> tuple[FileRef, ...]:
+        """The files, or what stands for a directory that they cannot be copied from as they are: the load holds its table.
 
         A replica's metastore forgets which writes were aborted: no rows of theirs may come there.
 
         Raises:
             ReplicationError: there is one, and the dump is of this table.
         """
-        mixed = mixed_directory(files, aborted)
-        if not mixed or not location:
+        mixed, renamed = mixed_directory(files, aborted), "" if is_insert_only(table) else renamed_base(files)
+        if not (mixed or renamed) or not location:
             return files
+        what = f"{mixed or renamed} has {_MIXED if mixed else _RENAMED}"
         if self.reader.scope.table is not None:
-            raise ReplicationError(
-                f"{mixed} has rows of committed and of aborted transactions of a streaming batch: compact the table or partition "
-                "first (ALTER TABLE ... COMPACT 'major')"
-            )
-        _LOG.warning("%s/%s has rows of aborted transactions between others: the load holds its table", location, mixed)
-        return (FileRef.mixed_directory(location),)
+            raise ReplicationError(f"{what} first (ALTER TABLE ... COMPACT 'major')")
+        _LOG.warning("in %s, %s: the load holds its table", location, what)
+        return ((FileRef.mixed_directory if mixed else FileRef.renamed_directory)(location),)
 
 
 class SnapshotListing:
@@ -275,6 +278,19 @@ def mixed_directory(files: Iterable[FileRef], aborted: Set[int]) -> str:
         if any(one.first <= write_id <= one.last for write_id in aborted):
             return one.name
     return ""
+
+
+def renamed_base(files: Iterable[FileRef]) -> str:
+    """A base that has the name of an earlier write on the target, with files of rows without ids, or "" (pure).
+
+    Of a full ACID table these come from the time when it was insert-only. Hive makes their ids from the name of the base.
+
+    Args:
+        files: those that a reader needs.
+    """
+    raw = [one for one in files if one.subdir and not one.name.startswith("bucket_")]
+    made = (AcidDirectory.parsed(one.uri.split("/")[-len(one.relative.split("/"))]) for one in raw)
+    return next((was.name for was, one in zip(made, raw, strict=True) if was and was.plain != one.subdir.partition("/")[0]), "")
 
 
 class _Rounds:

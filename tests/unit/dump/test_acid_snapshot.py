@@ -18,6 +18,7 @@ from hive_replication.dump.bootstrap.acid_snapshot import (
     SnapshotListing,
     mixed_directory,
     needed,
+    renamed_base,
     seen_files,
 )
 from hive_replication.dump.bootstrap.table_reader import ObjectReader, Read
@@ -69,6 +70,24 @@ def test_a_base_hides_what_came_before_it() -> None:
 def test_rows_of_aborted_writes_between_others_are_found(directory: str, aborted: set[int], expected: str) -> None:
     needs = needed([file(directory)], [directory], WriteIds(3), ())
     assert mixed_directory(needs, frozenset(aborted)) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "aborted", "expected"),
+    [
+        ("base_0000003_v0000012/000000_0", {3}, "base_0000003_v0000012"),
+        ("base_0000003_v0000012/HIVE_UNION_SUBDIR_1/000000_0", {3}, "base_0000003_v0000012"),
+        ("base_0000003_v0000012/bucket_00000", {3}, ""),  # with ids of its own
+        ("base_0000003_v0000012/000000_0", {2}, ""),
+        ("delta_0000001_0000003_v0000012/000000_0", {3}, ""),
+        ("000000_0", {3}, ""),
+    ],
+)
+def test_a_base_of_rows_without_ids_that_gets_another_name_is_found(path: str, aborted: set[int], expected: str) -> None:
+    """Hive makes the ids from its name: deletes of the source hit no row of the replica, or another one."""
+    top, subdir = path.partition("/")[0], path.rpartition("/")[0]
+    found = needed([FileRef(f"hdfs://s/t/{path}", subdir=subdir)], [top], WriteIds(3, aborted=frozenset(aborted)), ())
+    assert renamed_base(found) == expected
 
 
 @pytest.mark.parametrize("marker", [FileRef.unreadable_directory("hdfs://s/t"), FileRef.missing_directory("hdfs://s/t")])
@@ -192,6 +211,30 @@ def test_a_base_that_stays_ahead_of_the_write_ids_holds_its_table_alone(scope: S
     assert (snapshot.take(9), source.rounds) == (9, 2)
     found = {name: [(file.uri, file.is_unlisted_directory) for file in draft.tables[name].files] for name in "tu"}
     assert found == {"t": [("hdfs://s/t/", True)], "u": [("hdfs://s/u/base_0000007_v0000200/bucket_00000", False)]}
+
+
+@pytest.mark.parametrize("kind", ["default", "insert_only"])
+@pytest.mark.parametrize("scope", [Scope("db"), Scope("db", "t")], ids=str)
+def test_a_full_acid_table_whose_rows_would_get_other_ids_is_held(
+    scope: Scope, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was insert-only when the base was made, whose last write was aborted."""
+    source: Any = Still(t="base_0000007_v0000200")
+    monkeypatch.setattr(source, "write_ids", lambda *_: {"t": WriteIds(7, aborted=frozenset({7}))})
+    monkeypatch.setattr(source, "files", lambda uri: [FileStatus(f"{uri}/base_0000007_v0000200/000000_0", 1, False, 0)])
+    draft = Draft()
+    for table in source.tables("db", ["t"]):
+        table.parameters["transactional_properties"] = kind
+        draft.put_table(TableRecord(table))
+    reader = ObjectReader(source, scope, draft, Lister(source, holds=True), {"t": Read(9, 9)})
+    snapshot = Snapshot(source, reader, lambda end: end)
+    if scope.table and kind == "default":
+        with pytest.raises(ReplicationError, match="has rows without ids, and ends with an aborted write: write to the table"):
+            snapshot.take(9)
+        return
+    assert snapshot.take(9) == 9
+    (file,) = draft.tables["t"].files
+    assert (file.is_renamed_directory, file.subdir) == ((True, "renamed") if kind == "default" else (False, "base_0000006"))
 
 
 class Busy(Still):

@@ -23,7 +23,7 @@ from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import TargetView
-from hive_replication.load.untrusted_dump import validate_event, validate_name
+from hive_replication.load.untrusted_dump import validate_event, validate_files, validate_name
 from hive_replication.metastore.names import table_directory
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
@@ -120,6 +120,13 @@ def test_a_commit_of_what_nobody_noted_holds_its_tables_until_they_are_repaired(
         assert plan.stop is not None
         assert "repair the table" in plan.stop.reason
         assert (plan.names, plan.operations) == (("a", "b"), ())
+
+
+def test_rows_that_would_get_other_ids_hold_their_table_until_they_are_compacted() -> None:
+    with pytest.raises(
+        Refused, match=r"^t has rows without ids, .*: write to it at the source, compact it .*, then repair the table$"
+    ):
+        validate_files(TARGET, (FileRef.renamed_directory(f"{ROOT}t"),), "t")
 
 
 @pytest.mark.parametrize("kind", ["CREATE_FUNCTION", "DROP_FUNCTION"])
