@@ -10,7 +10,7 @@ from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Entry, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations.conflict_resolutions import Adopt
-from hive_replication.load.operations.kinds import CreateTable, DropPartitions, DropTable, RenameTable
+from hive_replication.load.operations.kinds import CreateTable, DropPartitions, DropTable, RenamePartition, RenameTable
 from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, is_ours
@@ -70,14 +70,17 @@ class Obstacles:
             Refused: some are.
         """
         tables = sorted({step.table for record in _reversed(chosen) for step in record.steps if _of_transactions(record, step)})
+        self._refuse_transactions(tables)
+
+    def _refuse_transactions(self, tables: Collection[str]) -> None:
         if tables:
             raise Refused(
-                f"{self._database}.{{{', '.join(tables)}}} had transactions committed, or data of transactions dropped, since, "
-                "which cannot be undone; name a table that is not transactional"
+                f"{self._database}.{{{', '.join(tables)}}} had transactions committed, or data of transactions dropped or "
+                "renamed, since, which cannot be undone; name a table that is not transactional"
             )
 
     def require_none(self, chosen: Chosen) -> None:
-        """Makes sure that nothing else stands in the way.
+        """Makes sure that nothing else stands in the way, nor were tables or partitions renamed whose data moves with that.
 
         Raises:
             Refused: something does.
@@ -91,6 +94,7 @@ class Obstacles:
         if trail.foreign:
             shown = object_name(self._database, trail.foreign)
             require_replica(trail.at[trail.foreign].table, self._state.source, shown, "rename or drop it")
+        self._refuse_transactions(sorted(trail.moved))
         self._require_partitions(trail)
 
     def lacks(self, chosen: Chosen) -> bool:
@@ -185,6 +189,7 @@ class _Trail:
         missing: a table that the lane that was reversed last needs, and that is not there; "" where all are.
         foreign: a table of users that had the name of a replica in that lane, or "".
         partitions: partitions that come back in tables that are there now, by the tables' names now.
+        moved: transactional tables that were renamed, or had partitions renamed: where their data was, other data may be by now.
     """
 
     source: str
@@ -192,6 +197,7 @@ class _Trail:
     missing: str = ""
     foreign: str = ""
     partitions: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    moved: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         self.present = dict(self.at)
@@ -217,6 +223,7 @@ class _Trail:
             case RenameTable.kind:
                 current = self._table(step.new_name)
                 if is_renamed(current, step):
+                    self._note_moved(current, step.new_name)
                     former = copy_of(current)
                     former.parameters = {**current.parameters, LAST_ID: str(step.evid - 1)}
                     self.at[step.table] = _Present(former, self.at.pop(step.new_name).name)
@@ -227,8 +234,14 @@ class _Trail:
                 image = dropped_image(record, step, self._table)
                 if image is not None:
                     self.at[step.table] = _Present(image, "")
+            case RenamePartition.kind:
+                self._note_moved(self._table(step.table), step.table)
             case _:
                 pass  # does not change names
+
+    def _note_moved(self, table: Table | None, name: str) -> None:
+        if table is not None and is_transactional(table):
+            self.moved.add(name)
 
     def _table(self, name: str) -> Table | None:
         return self.at[name].table if name in self.at else None

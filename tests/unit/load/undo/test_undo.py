@@ -464,6 +464,23 @@ def test_a_users_table_that_has_a_renamed_replicas_name_is_not_taken(windows: _R
     assert windows.stands == {"t": 1550, "u": 1460}
 
 
+@pytest.mark.parametrize("made", [False, True], ids=["from before", "made in the window"])
+@pytest.mark.parametrize("kind", ["RenameTable", "RenamePartition"])
+def test_no_rename_is_undone_with_which_the_metastore_moved_the_data(windows: _Replica, kind: str, *, made: bool) -> None:
+    """What was at the former place may be gone or taken: the table would be empty, or the undo would stop half-way."""
+    before, after = (windows.table("a", evid, keys=("ds",)) for evid in (1400, 1650))
+    if kind == "RenameTable":
+        after.tableName, step = "b", Step(kind, 1650, "a", new_name="b")
+    else:
+        step = Step(kind, 1650, "a", partitions=("ds=1", "ds=2"))
+    for image in (before, after):
+        image.tableType, image.parameters["transactional"] = "MANAGED_TABLE", "true"
+    steps = (Step("CreateTable", 1640, "a", directory=f"{windows.location}/a"), step) if made else (step,)
+    images = {} if made else {"a": before}
+    windows.load(1600, 1700, (LaneRecord(("a", "b"), steps, images), {"a": None, after.tableName: after}))
+    _refused(windows, rf"db\.\{{{after.tableName}\}} had .* data of transactions dropped or renamed, since", 1600)
+
+
 def _refused(
     replica: _Replica, message: str, evid: int, table: str | None = None, error: type[ReplicationError] = Refused
 ) -> None:
