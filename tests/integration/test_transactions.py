@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hive_metastore import ttypes as t
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.connect import connect
 from hive_replication.drift import DriftScan, repair_drift
 from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
@@ -17,6 +18,7 @@ from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.command import plan_load
 from hive_replication.load.operations import transactions as operations
 from hive_replication.load.replica.state import has_left, replica_state, with_state
+from hive_replication.load.replica.target import Target
 from hive_replication.load.undo.undo import undo
 from hive_replication.metastore import replay_notes, replicated_transactions
 from hive_replication.metastore.client import Metastore
@@ -414,18 +416,25 @@ def test_a_dump_of_a_table_aborts_its_own_writers_only(ledger: Ledger) -> None:
 SHOWING = ["impress_write_ids", "replay_open", "replay_write_ids", "replay_commit"]
 
 
-@pytest.mark.parametrize(("step", "after"), [(None, False), *product(SHOWING, (False, True))])
-def test_a_bootstrap_shows_what_was_committed_after_an_aborted_write(ledger: Ledger, step: str | None, *, after: bool) -> None:
+ENDS = {"c": Writer.commit, "a": Writer.abort}
+
+
+@pytest.mark.parametrize(
+    ("ends", "step", "after"), [("cac", None, False), ("caca", None, False), *product(["caca"], SHOWING, (False, True))]
+)
+def test_a_bootstrap_shows_what_was_committed_after_an_aborted_write(
+    ledger: Ledger, ends: str, step: str | None, *, after: bool
+) -> None:
     """S151, S176: aborted write ids are aborted on the target, and hide nothing, whatever crash came between."""
     metastore = ledger.connection.source.metastore
     metastore.add_partitions(ledger.database, "p", [partition_of(ledger, day) for day in "12"])
-    for end in (Writer.commit, Writer.abort, Writer.commit):
+    for end in ends:
         writer = ledger.begin()
         writer.lock("a")
         writer.lock("p", "ds=1")
         writer.insert("a", "1\n")
         writer.insert("p", "1\n", "ds=1")
-        end(writer)
+        ENDS[end](writer)
     dump = ledger.dump()
     if step:
         with dying_at(step, 1, after=after):
@@ -435,15 +444,37 @@ def test_a_bootstrap_shows_what_was_committed_after_an_aborted_write(ledger: Led
         seen = ledger.write_ids(source=False, table=table)
         assert [seen.sees(one) for one in (1, 3)] == [True, True]
         assert ledger.files(source=False, table=table).keys() == {
-            name for name in ledger.files(source=True, table=table) if "_0000002_" not in name
+            name for name in ledger.files(source=True, table=table) if "_0000002_" not in name and "_0000004_" not in name
         }
+        assert ledger.highest(source=False, table=table) == len(ends)
     queued = compactions(ledger.connection.target.metastore, [ledger.database])
     assert {(one.tablename, one.partitionname) for one in queued} == {("a", None), ("p", "ds=1"), ("p", "ds=2")}
     left = ledger.begin()
     left.insert("a", "2\n")
     left.commit()
     assert ledger.replicate().held == ()
-    assert ledger.write_ids(source=False).sees(4)
+    assert ledger.write_ids(source=False).sees(len(ends) + 1)
+
+
+def test_the_metastore_itself_tells_readers_of_what_was_committed_between_aborted_writes(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hive's readers go by its answer: they saw the first write alone, until it had forgotten the aborted ones."""
+    for end in "caca":
+        writer = ledger.begin()
+        writer.lock("a")
+        writer.insert("a", "1\n")
+        ENDS[end](writer)
+    carry_out, answers = operations.ImpressWriteIds.carry_out, dict[str, WriteIds]()
+
+    def asking(operation: operations.ImpressWriteIds, target: Target, database: str) -> None:
+        """At once: it forgets them within ten seconds."""
+        carry_out(operation, target, database)
+        answers.update(target.metastore._answered(database, [operation.table]))
+
+    monkeypatch.setattr(operations.ImpressWriteIds, "carry_out", asking)
+    assert ledger.replicate().held == ()
+    assert [answers["a"].sees(one) for one in (1, 3)] == [True, True]
 
 
 @pytest.mark.parametrize(("table", "partition"), [("a", ""), ("p", "ds=1")])

@@ -214,8 +214,10 @@ class TruncateTransactional(CustomOperation):
 class ImpressWriteIds(CustomOperation):
     """Makes the write ids of a new table those of its source, aborted ones included, which shows its data.
 
-    Of a table with aborted write ids Hive shows no write after the greatest of them, unless a transaction wrote it. So the last
-    write, where it was not aborted, is shown by a transaction: until its commit readers see all but what that wrote.
+    Of a table with aborted write ids Hive shows no write after the lowest of them, unless it knows of a transaction that
+    committed one. So where any was committed after it, a transaction commits the last one, also if the source aborted that, of
+    which there is no file. Until then readers see no more than what was written before the lowest. (Of more than
+    ``metastore.txn.max.open.batch`` aborted ones, the metastore takes the others for committed. There is no file of them either.)
 
     Args:
         policy: whose transaction that is (:func:`replay_policy`).
@@ -230,9 +232,10 @@ class ImpressWriteIds(CustomOperation):
         """Makes them so; nothing where that is done."""
         metastore, table, last = target.metastore, self.table, self.write_ids.high
         shown = replace(self.write_ids, open=frozenset())
-        by_transaction = bool(shown.aborted) and last not in shown.aborted
+        by_transaction = shown.sees_any(min(shown.aborted, default=last + 1), last)
+        told = replace(shown, high=last - 1, aborted=shown.aborted - {last}) if by_transaction else shown
         partitions = metastore.partition_names(database, table) if shown.aborted else []
-        metastore.impress_write_ids(database, table, replace(shown, high=last - 1) if by_transaction else shown, partitions)
+        metastore.impress_write_ids(database, table, told, partitions)
         if by_transaction:
             one = snapshot_id(table)
             allocate(target, database, table, self.policy, ((one, last),))
