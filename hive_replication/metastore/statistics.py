@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import cast
 
 from hive_metastore.ttypes import (
     ColumnStatistics,
@@ -14,6 +15,7 @@ from hive_metastore.ttypes import (
     TableStatsRequest,
 )
 
+from hive_replication.bounded_json import value_of
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.connection import Connections
 from hive_replication.metastore.faults import NotFound
@@ -122,7 +124,8 @@ def is_statistic(key: str) -> bool:
 
 def claimed(parameters: Mapping[str, str] | None) -> frozenset[str]:
     """Columns whose statistics a table's or partition's parameters claim to be accurate (Hive's ``StatsSetupConst``)."""
-    return frozenset(_claims(parameters).get(_COLUMNS, {}))
+    columns = _claims(parameters).get(_COLUMNS)
+    return frozenset(cast("dict[str, object]", columns)) if isinstance(columns, dict) else frozenset()
 
 
 def with_claims(parameters: Mapping[str, str], columns: Collection[str]) -> dict[str, str]:
@@ -136,9 +139,10 @@ def with_claims(parameters: Mapping[str, str], columns: Collection[str]) -> dict
     return others | ({ACCURATE: text} if text != "{}" else {})
 
 
-def _claims(parameters: Mapping[str, str] | None) -> dict[str, dict[str, str]]:
+def _claims(parameters: Mapping[str, str] | None) -> dict[str, object]:
+    """What parameters claim. Users may write any text there: Hive takes one that it cannot read for no claim, as this does."""
     try:
-        found = json.loads((parameters or {}).get(ACCURATE) or "{}")
+        found = value_of((parameters or {}).get(ACCURATE) or "{}")
     except ValueError:
         return {}  # Hive 1 wrote "true"
-    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}

@@ -18,6 +18,7 @@ from hive_replication.dump.statistics import changed_statistics, statistics_of, 
 from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
+from hive_replication.load.apply.change_data import merged_image
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.functions import (
     DropFunction,
@@ -146,6 +147,33 @@ def test_claims(text: str | None, columns: set[str], kept: str | None) -> None:
     changed = with_claims(parameters, columns)
     assert changed == {"k": "v"} | ({ACCURATE: kept} if kept else {})
     assert claimed(changed) == columns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"COLUMN_STATS":null}',
+        '{"COLUMN_STATS":5}',
+        '{"COLUMN_STATS":[["a"]]}',
+        '{"COLUMN_STATS":{"\\ud800":"true"}}',
+        '["a"]',
+        "null",
+        "[" * 100_000,
+        '{"COLUMN_STATS":' * 3_000,
+        "9" * 5_000,
+    ],
+    ids=lambda text: text[:24],
+)
+def test_what_is_no_claim_claims_nothing(text: str) -> None:
+    """A user of the source may set the parameter to any text, which ended each load, and each comparison, of the database."""
+    parameters = {ACCURATE: text}
+    assert claimed(parameters) == frozenset()
+    assert with_claims(parameters, ()) == parameters
+    assert claimed(with_claims(parameters, {"a"})) == {"a"}
+    image = model.table_image("t", model.Tab(1, "l", False))
+    current, image.parameters = model.table_image("t", model.Tab(1, "l", False)), parameters
+    assert (merged_image(image, current, "hdfs://t/t").parameters or {})[ACCURATE] == text
+    assert list(statistics_differences(image, current, logged=True)) == []
 
 
 def test_folding_constraints_twice_does_no_harm() -> None:
