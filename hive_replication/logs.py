@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
+_LOG = logging.getLogger(__name__)
+
 #: The logger above all those of the engine.
 PACKAGE = "hive_replication"
 _TOKENS = "delegation|token|x-amz-signature|x-amz-security-token"
@@ -81,6 +83,17 @@ def reason(error: BaseException) -> str:
         ends = (line for line in text.rpartition(_TRACEBACK)[2].split("\n") if line and not line[0].isspace())
         text = next(ends, text)
     return text.split("\n", 1)[0].split("\\n", 1)[0][:_MOST]
+
+
+def unexpected(error: BaseException, extra: About | None = None) -> str:
+    """What is said of an error that nobody foresaw, where it concerns one thing and others go on; its stack goes to the log.
+
+    Args:
+        error: the error.
+        extra: see :func:`about`.
+    """
+    _LOG.error("an unexpected error", exc_info=error, extra=extra)
+    return f"an unexpected error, which is to be reported with its stack in the log: {type(error).__name__}: {reason(error)}"
 
 
 def repeats(log: logging.Logger, what: str, *args: object, extra: About | None = None) -> Callable[[RetryCallState], None]:

@@ -9,7 +9,7 @@ from hive_replication.errors import MetastoreError
 from hive_replication.load.checked_objects import validated_partition
 from hive_replication.load.parts_of_load import PartsOfLoad
 from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
-from hive_replication.load.plan.load_plan import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, Stop, planned_stop
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import TargetView
@@ -65,7 +65,9 @@ def table_lanes(
         yield from planner.plan(record, partitions, most)
     except MetastoreError as error:
         session.target.metastore.database(session.database)  # an outage, which passes, holds nothing
-        yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, str(error))), []
+        yield LanePlan((name,), session.state.position(name), (), Stop.of(header.to_evid, error)), []
+    except Exception as error:  # noqa: BLE001 - raised again, or told as the reason of the lane
+        yield LanePlan((name,), session.state.position(name), (), planned_stop(header.to_evid, error)), []
 
 
 def _present(session: Session, table: Table | None) -> TargetPartitions:

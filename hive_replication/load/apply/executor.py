@@ -17,7 +17,7 @@ from threading import Event, Semaphore
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.while_held import Patient
-from hive_replication.errors import LockLost, Refused, ReplicationError, Unreachable
+from hive_replication.errors import LockLost, Unreachable
 from hive_replication.load.apply.addition_pipeline import add_as_copied, adds_ahead, without_added
 from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
@@ -141,11 +141,10 @@ class Executor:
                 self._access.prepare(placed)
             self._tally.found_changed(placed.changed)
             return LaneRun(lane, placed, lane.stop)
-        except Unreachable:
+        except (Unreachable, LockLost):
             raise
-        except (ReplicationError, OSError) as error:  # OSError: a directory that may not be written, or went away
-            first = lane.operations[0].evid
-            return LaneRun(lane, LanePlacement(lane), Stop(first, str(error), isinstance(error, Refused)))
+        except Exception as error:  # noqa: BLE001 (it is told as the reason of the lane)
+            return LaneRun(lane, LanePlacement(lane), Stop.of(lane.operations[0].evid, error))
 
     def _single(self, run: LaneRun) -> LaneRun:
         """Carries out a collapsed lane that failed one event at a time, up to the event that fails."""
@@ -244,9 +243,9 @@ class Executor:
         while not run.recorded:
             try:
                 record = next(records, None)
-            except Unreachable:
+            except (Unreachable, LockLost):
                 raise
-            except (ReplicationError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 (likewise)
                 run.failed(due[0], error)
                 return
             try:
@@ -279,9 +278,7 @@ class Executor:
         change, failed = partial(self._changes.carry_out, run.placed, number), partial(run.failed, run.lane.operations[number])
         return self._carried_out(run, range(number, number + 1), change, failed)
 
-    def _carried_out(
-        self, run: LaneRun, numbers: range, change: Callable[[], None], failed: Callable[[ReplicationError | OSError], None]
-    ) -> bool:
+    def _carried_out(self, run: LaneRun, numbers: range, change: Callable[[], None], failed: Callable[[Exception], None]) -> bool:
         """Makes a change while the lock is held and nothing has stopped the load; returns whether it was made."""
         try:
             with self._slots:
@@ -292,7 +289,7 @@ class Executor:
                 change()
         except (Unreachable, LockLost):
             raise
-        except (ReplicationError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 (likewise)
             failed(error)
             return False
         self._count(run, numbers, began)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from threading import Lock
 
-from hive_replication.errors import Refused
 from hive_replication.load.apply.commit_pipeline import PendingFiles
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.operations import kinds as op
@@ -65,7 +64,8 @@ class LaneRun:
 
     def failed(self, operation: op.Operation, error: Exception) -> None:
         """Stops the lane at an operation that failed."""
-        self.stop_at(operation.evid, str(error), refused=isinstance(error, Refused))
+        stop = Stop.of(operation.evid, error)
+        self.stop_at(stop.evid, stop.reason, refused=stop.refused)
 
     def is_due(self, operation: op.Operation) -> bool:
         """Whether an operation comes before the event at which the lane stops."""

@@ -16,6 +16,7 @@ from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts, is_foreign
 from hive_replication.load.plan.incarnations import Incarnation
 from hive_replication.load.plan.lanes import WindowEvent
+from hive_replication.load.plan.load_plan import LaneStopped
 from hive_replication.load.plan.superseded import Lookahead
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.state import object_id
@@ -23,14 +24,6 @@ from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Function, Partition, Table
-
-
-class LaneStopped(Exception):
-    """The lane cannot go beyond the event."""
-
-    def __init__(self, reason: str, *, refused: bool = False, table: str = "") -> None:
-        super().__init__(reason)
-        self.refused, self.table = refused, table
 
 
 def require_within(event: WindowEvent) -> None:

@@ -20,7 +20,7 @@ from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, R
 from hive_replication.load.plan.lane_incarnations import LaneIncarnations
 from hive_replication.load.plan.lane_views import with_later_texts
 from hive_replication.load.plan.lanes import Lane, WindowEvent
-from hive_replication.load.plan.load_plan import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, planned_stop
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.name_mapping import NameMapping
@@ -134,8 +134,8 @@ class LanePlanner:
         for event in self._lane.events:
             try:
                 self._plan_event(event)
-            except LaneStopped as reason:
-                stop = Stop(event.evid, str(reason), reason.refused, reason.table)
+            except Exception as error:  # noqa: BLE001 - raised again, or told as the reason of the lane
+                stop = planned_stop(event.evid, error)
                 break
         names = tuple(sorted({self._mapping.table(name) for name in self._lane.names if self._includes(name)}))
         base = min((self._view.state.position(name) for name in names), default=self._view.state.applied or 0)

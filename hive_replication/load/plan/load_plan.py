@@ -6,11 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations.kinds import AlterDatabase, CreateDatabase, DropDatabase, Operation
 from hive_replication.load.plan.superseded import Move
 from hive_replication.load.report import Skipped
+from hive_replication.logs import about, unexpected
 from hive_replication.storage import paths
+
+
+class LaneStopped(Exception):
+    """The lane cannot go beyond the event."""
+
+    def __init__(self, reason: str, *, refused: bool = False, table: str = "") -> None:
+        super().__init__(reason)
+        self.refused, self.table = refused, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,28 @@ class Stop:
     reason: str
     refused: bool = False
     table: str = ""
+
+    @classmethod
+    def of(cls, evid: int, error: Exception) -> Stop:
+        """Why an error stops a lane at an event. One that nobody foresaw, as of an odd value of a table, stops no other lane."""
+        match error:
+            case LaneStopped():
+                return cls(evid, str(error), error.refused, error.table)
+            case ReplicationError() | OSError():  # OSError: a directory that may not be written, or went away
+                return cls(evid, str(error), isinstance(error, Refused))
+            case _:
+                return cls(evid, unexpected(error, about(evid=evid)))
+
+
+def planned_stop(evid: int, error: Exception) -> Stop:
+    """The same of an error in the plan of a lane.
+
+    Raises:
+        ReplicationError: it is one, or an OSError: what the plan asked for is not to be had, which concerns other lanes as well.
+    """
+    if isinstance(error, ReplicationError | OSError):
+        raise error
+    return Stop.of(evid, error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,6 +210,17 @@ def test_partitions_that_the_metastore_does_not_show_hold_their_table_alone(
     assert (load.state.unfinished, load.state.applied, "f" in load.lanes) == (["e"], 50, True)
 
 
+def test_a_table_whose_plan_fails_in_a_way_that_nobody_foresaw_is_held_alone() -> None:
+    names = ("e", "f")
+    load = loading(ReplicaState(SOURCE, 40), header(50), [table_at(name, 30) for name in names], [record(name) for name in names])
+    metastore: Any = load.target.metastore
+    metastore.kept["e"].partitionKeys = [FieldSchema("p", "string")]
+    metastore.partition_names = Mock(side_effect=TypeError("odd"))
+    load_objects(load, repair=False)
+    ((held,), applied) = (load.held, load.state.applied)
+    assert (held.tables, held.reason.endswith("TypeError: odd"), applied, "f" in load.lanes) == (("e",), True, 50, True)
+
+
 @pytest.mark.parametrize("gone", [False, True])
 @pytest.mark.parametrize(
     ("loaded", "refused"),

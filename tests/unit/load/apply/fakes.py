@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 from hive_replication.events.files import FileRef
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.replica import state
 from hive_replication.load.replica.target import Target
-from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import Database, FieldSchema, Function, Partition, StorageDescriptor, Table
+from hive_replication.parallel import Threads
 from hive_replication.storage import FileStatus, Storage, paths
 
 
@@ -68,3 +71,66 @@ def replica(metastore: Metastore, storage: Storage, **settings: object) -> Targe
     return SimpleNamespace(  # type: ignore[return-value]
         metastore=metastore, storage=storage, source_storage=SOURCE, policy=policy, default_locations=lambda *_: ()
     )
+
+
+OURS = "uuid/sales"
+
+
+class Replicas:
+    """A database of replicas; tells what it is asked to change."""
+
+    features = SimpleNamespace(major=3)
+
+    def __init__(self, location: str, *names: str) -> None:
+        self.home = Database("sales", locationUri=location, parameters={state.SOURCE: OURS})
+        self.there = {name: self._table(name) for name in names}
+        self.calls: list[str] = []
+
+    def _table(self, name: str) -> Table:
+        place = f"{self.home.locationUri}/{name}"
+        return Table(name, "sales", sd=StorageDescriptor(location=place), partitionKeys=[], parameters={state.SOURCE: OURS})
+
+    def databases(self) -> list[str]:
+        return ["sales"]
+
+    def database(self, name: str) -> Database:
+        return self.home
+
+    def table_names(self, _: str) -> list[str]:
+        return sorted(self.there)
+
+    def tables(self, _: str, names: list[str]) -> list[Table]:
+        return [self.there[name] for name in names if name in self.there]
+
+    def table(self, _: str, name: str) -> Table | None:
+        return self.there.get(name)
+
+    def drop_table(self, _: str, name: str, *, delete_data: bool) -> None:
+        assert not delete_data
+        self.calls.append(f"drop {name}")
+        del self.there[name]
+
+    def alter_table(self, _: str, name: str, image: Table) -> None:
+        self.calls.append(f"alter {name}")
+        self.there[name] = image
+
+    def functions(self, _: str) -> list[Function]:
+        return []
+
+    def procedures(self, _: str) -> list[str]:
+        return []
+
+    def materialized_views_over(self, _: str) -> dict[str, list[str]]:
+        return {}
+
+    def drop_database(self, name: str, **_: object) -> None:
+        self.calls.append(f"drop the database {name}")
+
+
+def replicas_target(metastore: Replicas, storage: Storage) -> Any:
+    parallelism = SimpleNamespace(changes=2)
+    policy = SimpleNamespace(parallelism=parallelism, preserve=(), external_root=None, functions_root=None, conflicts="refuse")
+    return SimpleNamespace(
+        metastore=metastore, storage=storage, source_storage=storage, policy=policy, threads=Threads(2, "lane"),
+        default_locations=lambda *_: (),
+    )  # fmt: skip

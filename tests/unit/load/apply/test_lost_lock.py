@@ -20,76 +20,14 @@ from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.plan.load_plan import LanePlan
-from hive_replication.load.replica.state import SOURCE, ReplicaState
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.metastore.types import Database, Function, StorageDescriptor, Table
+from hive_replication.metastore.types import Database
 from hive_replication.parallel import Threads
 from hive_replication.progress import Silent
 from hive_replication.storage import Storage
-from tests.unit.load.apply.fakes import content
-
-OURS = "uuid/sales"
-
-
-class _Metastore:
-    """A database of replicas; tells what it is asked to change."""
-
-    features = SimpleNamespace(major=3)
-
-    def __init__(self, location: str, *names: str) -> None:
-        self.home = Database("sales", locationUri=location, parameters={SOURCE: OURS})
-        self.there = {name: self._table(name) for name in names}
-        self.calls: list[str] = []
-
-    def _table(self, name: str) -> Table:
-        place = f"{self.home.locationUri}/{name}"
-        return Table(name, "sales", sd=StorageDescriptor(location=place), partitionKeys=[], parameters={SOURCE: OURS})
-
-    def databases(self) -> list[str]:
-        return ["sales"]
-
-    def database(self, name: str) -> Database:
-        return self.home
-
-    def table_names(self, _: str) -> list[str]:
-        return sorted(self.there)
-
-    def tables(self, _: str, names: list[str]) -> list[Table]:
-        return [self.there[name] for name in names if name in self.there]
-
-    def table(self, _: str, name: str) -> Table | None:
-        return self.there.get(name)
-
-    def drop_table(self, _: str, name: str, *, delete_data: bool) -> None:
-        assert not delete_data
-        self.calls.append(f"drop {name}")
-        del self.there[name]
-
-    def alter_table(self, _: str, name: str, image: Table) -> None:
-        self.calls.append(f"alter {name}")
-        self.there[name] = image
-
-    def functions(self, _: str) -> list[Function]:
-        return []
-
-    def procedures(self, _: str) -> list[str]:
-        return []
-
-    def materialized_views_over(self, _: str) -> dict[str, list[str]]:
-        return {}
-
-    def drop_database(self, name: str, **_: object) -> None:
-        self.calls.append(f"drop the database {name}")
-
-
-def _target(metastore: _Metastore, storage: Storage) -> Any:
-    parallelism = SimpleNamespace(changes=2)
-    policy = SimpleNamespace(parallelism=parallelism, preserve=(), external_root=None, functions_root=None, conflicts="refuse")
-    return SimpleNamespace(
-        metastore=metastore, storage=storage, source_storage=storage, policy=policy, threads=Threads(2, "lane"),
-        default_locations=lambda *_: (),
-    )  # fmt: skip
+from tests.unit.load.apply.fakes import OURS, Replicas, content, replicas_target
 
 
 def _lost_after(calls: int) -> Callable[[], None]:
@@ -106,8 +44,8 @@ def _lost_after(calls: int) -> Callable[[], None]:
 
 def test_no_table_is_held_for_it(base: str, storage: Storage) -> None:
     """The window was done with the table held, beside another load that may have loaded it already."""
-    metastore = _Metastore(base, "t", "u")
-    target = _target(metastore, storage)
+    metastore = Replicas(base, "t", "u")
+    target = replicas_target(metastore, storage)
     replica = TargetDatabase(target, "sales", _lost_after(1), dry=False)
     known = KnownObjects(cast("Any", metastore), "sales", ReplicaState(OURS))
     executor = Executor(replica, OURS, cast("Any", SimpleNamespace(copy=lambda _: iter(()))), Silent(), Tally(), known)
@@ -121,8 +59,8 @@ def test_a_lock_that_is_silent_for_a_while_ends_no_load_that_carries_out_a_lane(
 ) -> None:
     """One table that was ready while the metastore was away ended the copies of all others, which waited for it."""
     monkeypatch.setattr(while_held, "_POLL", 0.01)
-    metastore, silent = _Metastore(base, "t", "u"), [None] * 6
-    target = _target(metastore, storage)
+    metastore, silent = Replicas(base, "t", "u"), [None] * 6
+    target = replicas_target(metastore, storage)
 
     def check() -> None:
         if silent:
@@ -140,8 +78,8 @@ def test_no_lane_waits_for_a_heartbeat_once_another_has_failed(
     base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(while_held, "_POLL", 0.01)
-    metastore, asked = _Metastore(base, "t", "u"), list[None]()
-    target = _target(metastore, storage)
+    metastore, asked = Replicas(base, "t", "u"), list[None]()
+    target = replicas_target(metastore, storage)
 
     def check() -> None:
         asked.append(None)
@@ -183,13 +121,13 @@ def test_a_load_copies_for_as_long_as_it_holds_its_lock(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("within", [False, True])
 def test_no_further_table_of_a_dropped_database_goes(base: str, storage: Storage, *, within: bool) -> None:
     """Its drop asked for the lock once, and then took all tables and the directory, which may take long."""
-    metastore = _Metastore(base, "t", "u")
+    metastore = Replicas(base, "t", "u")
     storage.write(f"{base}/t/f", b"f")
     if within:
         other = Database("other", locationUri=f"{base}/other", parameters={})
         metastore.databases = lambda: ["sales", "other"]  # type: ignore[method-assign]
         metastore.database = lambda name: other if name == "other" else metastore.home  # type: ignore[method-assign]
-    replica = TargetDatabase(_target(metastore, storage), "sales", _lost_after(2), dry=False)
+    replica = TargetDatabase(replicas_target(metastore, storage), "sales", _lost_after(2), dry=False)
     with pytest.raises(LockLost):
         replica.drop(9, Conflicts("refuse", OURS, "sales"))
     assert len(metastore.calls) == 1
@@ -198,12 +136,12 @@ def test_no_further_table_of_a_dropped_database_goes(base: str, storage: Storage
 
 def test_what_was_copied_is_not_made_visible(base: str, storage: Storage) -> None:
     """With append: atomic gigabytes are copied between the look at the lock and the change in the metastore."""
-    metastore = _Metastore(base, "t")
+    metastore = Replicas(base, "t")
     storage.write(f"{base}/t/old", b"old")
     storage.write(f"{base}/.repl/7-1/f", b"f")
     insert = op.AppendData(7, "t", "", metastore.there["t"], content("f"))
     lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): "union"})
-    target = _target(metastore, storage)
+    target = replicas_target(metastore, storage)
     changes = TableChanges(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(3))  # read, named, answered
     with pytest.raises(LockLost):
         changes.carry_out(lane, 0)
@@ -228,14 +166,14 @@ def test_no_further_file_comes_to_a_live_directory(
     base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch, *, zones: bool
 ) -> None:
     """The lock was asked for once, before the files of a whole group: those of another store are copied then, for long."""
-    metastore, names = _Metastore(base, "t"), ("f0", "f1", "f2")
+    metastore, names = Replicas(base, "t"), ("f0", "f1", "f2")
     for name in names:
         storage.write(f"{base}/.repl/7-1/{name}", b"new")
     if zones:
         _move_nothing(monkeypatch)
     insert = op.AppendData(7, "t", "", metastore.there["t"], content(*names))
     lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): "append"})
-    target = _target(metastore, storage)
+    target = replicas_target(metastore, storage)
     target.storage.threads = Threads(1, "storage")
     changes = TableChanges(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(5 if zones else 1))
     with pytest.raises(LockLost):
@@ -248,13 +186,13 @@ def test_a_lock_that_is_silent_for_a_moment_holds_no_table(
     base: str, storage: Storage, monkeypatch: pytest.MonkeyPatch, mode: Visibility
 ) -> None:
     """Copies that it had ended failed as if they were not to be had, since the next heartbeat got through."""
-    metastore = _Metastore(base, "t")
+    metastore = Replicas(base, "t")
     storage.write(f"{base}/t/old", b"old")
     storage.write(f"{base}/.repl/7-1/f", b"f")
     _move_nothing(monkeypatch)
     insert = op.AppendData(7, "t", "", metastore.there["t"], content("f"))
     lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): mode})
-    target = _target(metastore, storage)
+    target = replicas_target(metastore, storage)
     target.feeds = lambda _: False
     calls = iter([None, LockSilent("no heartbeat")])
 

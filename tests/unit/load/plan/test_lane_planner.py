@@ -13,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_replication.dump.format.record_types import FileGroup
+from hive_replication.errors import ReplicationError
 from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan import lane_planner
+from hive_replication.load.plan.handlers.by_event_type import handlers
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, refused, segments
 from hive_replication.load.plan.load_plan import LanePlan, Stop
@@ -141,6 +144,27 @@ def test_renamed_out_of_the_policy_is_dropped() -> None:
     source = source_of(("create", 0, 0, 0), ("rename out", 0, 0, 0))
     plan, _ = planned(source, Target.replica(source_of(("create", 0, 0, 0)), lambda: 1), 1)
     assert (kinds(plan), plan.names, plan.base) == (["DropTable"], ("a",), 1)
+
+
+@pytest.mark.parametrize("error", [KeyError("odd"), ReplicationError("the log cannot be read"), OSError("no answer")], ids=repr)
+def test_a_handler_that_fails_in_a_way_that_nobody_foresaw_stops_its_lane(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """As one of a site may. What the plan asks others for, as the log, concerns all lanes."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(lane_planner, "handlers", lambda: {**handlers(), "INSERT": fail})
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0))
+    if isinstance(error, KeyError):
+        plan, _ = planned(source, Target(), 0)
+        assert (kinds(plan), plan.stop and plan.stop.evid) == (["CreateTable"], 2)
+        assert plan.stop is not None
+        assert plan.stop.reason.endswith("KeyError: 'odd'")
+    else:
+        with pytest.raises(type(error)):
+            planned(source, Target(), 0)
 
 
 ENTERED = (("create", 0, 0, 0), ("rename", 0, 0, 0), ("insert", 1, 0, 0))  # a becomes b at event 2
