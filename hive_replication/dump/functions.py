@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
-from urllib.parse import urlsplit
 
 from hive_replication.dump.cm_roots import CmRoots
 from hive_replication.dump.format.record_types import FunctionRecord
@@ -18,6 +18,7 @@ from hive_replication.storage.boundary import qualified
 
 #: Resources that are where they say on every machine: kept as they are. All others have to be copied.
 _ANYWHERE = frozenset({"ivy", "http", "https", "file", ""})
+_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")  # of any text: users write there what they like
 
 
 def function_record(source: Source, function: Function, kept: CmRoots, boundary: SourceBoundary) -> FunctionRecord:
@@ -43,6 +44,7 @@ def with_stores(function: Function, beside: str) -> Function:
     """A function whose resources that name no store (``hdfs:///udfs/x.jar``) lie on that of ``beside``; paths alone are local."""
     made = copy_of(function)
     for resource in made.resourceUris or ():
+        resource.uri = resource.uri or ""  # a metastore keeps one without, too
         if not resource.uri.startswith("/"):
             resource.uri = qualified(resource.uri, beside)
     return made
@@ -57,7 +59,7 @@ def why_left_out(function: Function, files: Iterable[FileRef]) -> str:
     """
     uris = [resource.uri for resource in function.resourceUris or ()]
     copied = {file.uri for file in files}
-    lost = [uri for uri in uris if uri not in copied and urlsplit(uri).scheme not in _ANYWHERE]
+    lost = [uri for uri in uris if uri not in copied and _scheme(uri) not in _ANYWHERE]
     if not uris:
         return "functions without USING are not replicated (as in Hive): their class is wherever the source's servers have it"
     if lost:
@@ -65,6 +67,11 @@ def why_left_out(function: Function, files: Iterable[FileRef]) -> str:
     if not copied:
         return "none of its resources is copied, so that its replica could not be told from a function of somebody else"
     return ""
+
+
+def _scheme(uri: str) -> str:
+    found = _SCHEME.match(uri)
+    return found[1].lower() if found else ""
 
 
 def _files(source: Source, function: Function, kept: CmRoots) -> Iterator[FileRef]:

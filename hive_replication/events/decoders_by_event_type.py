@@ -212,6 +212,8 @@ def _drop_constraint(head: Head, message: Message) -> r.Event:
 
 def _create_function(head: Head, message: Message) -> r.Event:
     function = tjson.loads(Function, message["functionObjJson"])
+    if not all(resource.uri for resource in function.resourceUris or ()):
+        raise ValueError("a resource of the function has no path")
     return r.CreateFunction(*head, function=function.functionName.lower(), after=function)
 
 

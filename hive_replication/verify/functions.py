@@ -101,7 +101,7 @@ class Resources:
 
 
 def _function(function: Function) -> tuple[str, str | None, str]:
-    return function.className, function.ownerName, _names(resource.uri for resource in function.resourceUris or ())
+    return function.className, function.ownerName, _names(resource.uri or "" for resource in function.resourceUris or ())
 
 
 def _names(uris: Iterable[str]) -> str:

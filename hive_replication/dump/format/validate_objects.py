@@ -43,8 +43,10 @@ def whole_function(function: Function) -> Function:
     """A function.
 
     Raises:
-        ValueError: it has no name.
+        ValueError: it has no name, or a resource without a path.
     """
     if not function.functionName:
         raise ValueError("a function has no name")
+    if not all(isinstance(resource.uri, str) for resource in function.resourceUris or ()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError("a resource of a function has no path")
     return function

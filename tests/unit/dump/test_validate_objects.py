@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.dump.format.validate_objects import whole_database, whole_function, whole_partition, whole_table
-from hive_replication.metastore.types import Database, Function, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import Database, Function, Partition, ResourceUri, StorageDescriptor, Table
 
 
 def test_parameters_that_are_left_out_are_none() -> None:
@@ -19,6 +19,7 @@ def test_what_is_not_whole_is_refused() -> None:
         lambda: whole_table(Table(sd=StorageDescriptor())),
         lambda: whole_partition(Partition()),
         lambda: whole_function(Function()),
+        lambda: whole_function(Function("f", "db", resourceUris=[ResourceUri(1, None)])),
     ):
         with pytest.raises(ValueError, match="has no"):
             refused()

@@ -151,6 +151,7 @@ def test_an_odd_end_of_a_transaction_may_be_of_any_database(changes: dict[str, A
         ("CREATE_TABLE", "tableObjJson", {"4": {"i32": 10**12}}),
         ("CREATE_TABLE", "tableObjJson", {"4": {"i32": 1.5}}),
         ("CREATE_FUNCTION", "functionObjJson", {"1": {"str": "\udc00"}}),
+        ("CREATE_FUNCTION", "functionObjJson", {"8": {"lst": ["rec", 1, {"1": {"i32": 1}}]}}),
     ],
 )
 @pytest.mark.parametrize("version", VERSIONS)

@@ -112,6 +112,15 @@ def test_functions_that_are_never_replicated_are_no_difference() -> None:
     assert told == {"stranger()": ("the function is on the target only",)}
 
 
+@pytest.mark.parametrize("uri", ["http://[x/f.jar", "http://a\u2100b/f.jar", "hdfs://[x/f.jar", "[", "", None])
+def test_a_function_whose_resource_is_at_no_place_ends_no_comparison(uri: Any) -> None:
+    """It ended verify, same_objects, repairs, recoveries and failovers of its database in a traceback."""
+    odd = Function("odd", "sales", "C", "me", PrincipalType.USER, 0, 1, [ResourceUri(1, uri)])
+    mine = Function("mine", "sales", "C", "me", PrincipalType.USER, 0, 1, [ResourceUri(1, "hdfs://dst/s.jar")])
+    found = differences(Metastore([], made=[odd]), Metastore([], made=[odd, mine]))
+    assert {name: told for name, told in found.items() if told} == {"mine()": ("the function is on the target only",)}
+
+
 def test_replicas_without_data_have_no_functions_and_no_statistics() -> None:
     """Loads leave them out, and no repair would bring them."""
     jar = Function("f", "sales", "C", "me", PrincipalType.USER, 0, 1, [ResourceUri(1, "hdfs://src/f.jar")])

@@ -186,6 +186,7 @@ def test_functions_that_are_lost_or_replaced_are_wrong_at_each_look(sides: tuple
         function(source, "other_jar", "C", "new.jar"),
         function(source, "without_jar", "C"),
         Function("elsewhere", "sales", "C", "me", PrincipalType.USER, 0, 1, [ResourceUri(1, "s3a://other/a.jar")]),
+        Function("odd", "sales", "C", "me", PrincipalType.USER, 0, 1, [ResourceUri(1, "http://[x/f.jar")]),
     ]
     target.made = [
         function(target, "Same", "C", ".repl/5/a.jar"),
