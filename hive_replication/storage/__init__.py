@@ -16,6 +16,7 @@ from hive_replication.storage.file_status import (
     NoChecksum,
     Space,
     StillOpen,
+    StorageError,
     TooLarge,
 )
 from hive_replication.storage.storage import Storage
@@ -30,5 +31,6 @@ __all__ = [
     "Space",
     "StillOpen",
     "Storage",
+    "StorageError",
     "TooLarge",
 ]

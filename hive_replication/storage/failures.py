@@ -12,7 +12,7 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.logs import without_secrets
 from hive_replication.process import account
 from hive_replication.storage.client_errors import Busy
-from hive_replication.storage.file_status import AlreadyExists, Denied
+from hive_replication.storage.file_status import AlreadyExists, Denied, StorageError
 
 # How a whole HDFS says that it serves nobody now, in the text of a RuntimeError.
 _DOWN = ("SafeModeException", "RetriableException", "StandbyException", "There are 0 datanode(s) running")
@@ -96,7 +96,7 @@ def translated(uri: str, root: str) -> Generator[None]:
         if is_unanswered(error):
             advice = "; if it asks for Kerberos, set kerberos of this side in the policy" if _DROPPED in str(error) else ""
             raise Unreachable(f"the storage root {root} cannot be reached: {_first_line(error)}{advice}") from error
-        raise ReplicationError(f"{uri}: {error}") from error
+        raise StorageError(f"{uri}: {error}") from error
     except RuntimeError as error:
         told = _of_hdfs(uri, root, error)
         if without_secrets(str(error)) != str(error):  # a token of the KMS; Dagster stores an error with all that it came from
@@ -123,7 +123,7 @@ def _of_hdfs(uri: str, root: str, error: RuntimeError) -> ReplicationError:
         return Unreachable(f"the storage root {root} cannot be used now: {words}")
     if _KMS_DOWN.match(text):
         return Unreachable(f"the KMS of the storage root {root}, which has the keys of its encryption zones, gives none: {words}")
-    return Denied(_denied(uri, words)) if DENIED in text else ReplicationError(f"{uri}: {words}")
+    return Denied(_denied(uri, words)) if DENIED in text else StorageError(f"{uri}: {words}")
 
 
 def _lacks_token(text: str) -> bool:

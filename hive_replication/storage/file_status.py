@@ -20,6 +20,13 @@ class Denied(ReplicationError, PermissionError):
         self.strerror = message
 
 
+class StorageError(ReplicationError):
+    """A store that answers refused what was asked about a file or directory, for a reason that has no error of its own.
+
+    Such as that its blocks are lost, or that the key of its encryption zone is not to be had.
+    """
+
+
 class TooLarge(ReplicationError, ValueError):
     """A file has more bytes than its reader expects; the rest of it was not read."""
 

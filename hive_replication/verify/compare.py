@@ -17,7 +17,7 @@ from hive_replication.logs import reason
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy.model import RenamedViews
-from hive_replication.storage import Denied, NoChecksum
+from hive_replication.storage import Denied, Late, NoChecksum, StorageError, TooLarge
 from hive_replication.storage.access import Access
 from hive_replication.verify.columns_and_parameters import (
     expected_shape,
@@ -34,9 +34,9 @@ _LOG = logging.getLogger(__name__)
 #: Differences of one table that are listed; further ones are counted.
 MOST_DIFFERENCES = 20
 
-#: Why one object cannot be compared while others can: who may read its files, where they lie, what is known of them, or that a
-#: metastore does not show it, as where that asks HDFS who may read its directory.
-NOT_COMPARED = (Denied, Refused, NoChecksum, Unsettled, MetastoreError)
+#: Why one object cannot be compared while others can: who may read its files, where they lie, what is known of them, what their
+#: store says of them, or that a metastore does not show it, as where that asks HDFS who may read its directory.
+NOT_COMPARED = (Denied, Refused, NoChecksum, Late, TooLarge, StorageError, Unsettled, MetastoreError)
 
 #: How the difference of such an object begins.
 UNCOMPARED = "it cannot be compared: "

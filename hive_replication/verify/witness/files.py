@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hive_replication.copy.proof import Crc32c
-from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
+from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, StillOpen, Storage, StorageError
 from hive_replication.storage.hdfs_facts import is_encrypted
 from hive_replication.verify.compare import NOT_COMPARED
 from hive_replication.verify.listing_digest import is_unfinished
@@ -95,7 +95,8 @@ def content_checksums(source: Storage, target: Storage, ours: FileStatus, theirs
     """Of a file on both sides: the stores' own or, of a small file where these tell nothing of each other, of its content.
 
     Hadoop's checksums of files in blocks of other sizes have other names. Those in encryption zones are of encrypted bytes.
-    Stores other than HDFS have none. A copy whose blocks are lost has none either. Nothing where there is nothing to compare.
+    Stores other than HDFS have none. A copy whose blocks are lost, or that its store cannot read, has none either. Nothing where
+    there is nothing to compare.
     """
     with suppress(FileNotFoundError, StillOpen):
         one, other = _checksum(source, ours.uri), _checksum(target, theirs.uri)
@@ -110,7 +111,11 @@ def content_checksums(source: Storage, target: Storage, ours: FileStatus, theirs
         ):
             return one.value, other.value
         if ours.size <= _SMALL:
-            return Crc32c.of(source.stream(ours.uri)).hex, Crc32c.of(target.stream(theirs.uri)).hex
+            content = Crc32c.of(source.stream(ours.uri)).hex
+            try:
+                return content, Crc32c.of(target.stream(theirs.uri)).hex
+            except StorageError:
+                return content, _LOST.value
     return ()
 
 

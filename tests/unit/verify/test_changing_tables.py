@@ -15,10 +15,10 @@ from hive_replication.dump.listing import Unsettled
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.faults import MetastoreError, NotFound
-from hive_replication.storage import Denied, NoChecksum
+from hive_replication.storage import Denied, Late, NoChecksum, StorageError
 from hive_replication.verify import TableComparison, compare_database
 from hive_replication.verify import database as module
-from hive_replication.verify.compare import same_rows
+from hive_replication.verify.compare import NOT_COMPARED, same_rows
 from repl_assets.checks import replica_equal
 from repl_assets.checks.examiner import Examiner
 from tests.lags import POLICY
@@ -31,6 +31,8 @@ UNREADABLE = [
     NoChecksum("its blocks are lost"),
     Unsettled("hdfs://s/t changes faster than it can be listed"),
     MetastoreError("get_table d.t at thrift://s: Permission denied"),
+    StorageError("hdfs://s/t/f: KMS request failed (403 Forbidden): not allowed to do DECRYPT_EEK on k"),
+    Late("hdfs://s/t/f: its checksum takes too long"),
 ]
 
 
@@ -164,13 +166,13 @@ def same_content(source: bytes | Exception, target: bytes | Exception) -> bool:
 
 
 def test_a_copy_whose_blocks_are_lost_has_other_content() -> None:
-    lost = ReplicationError("hdfs://t/f: none of the DataNodes that have its blocks answers")
+    lost = StorageError("hdfs://t/f: none of the DataNodes that have its blocks answers")
     assert same_content(b"1", b"1")
     assert not same_content(b"1", lost)
     for error in (Unreachable("it is down"), Denied("the account lacks r"), GONE):
         with pytest.raises(type(error)):
             same_content(b"1", error)
-    with pytest.raises(ReplicationError):
+    with pytest.raises(NOT_COMPARED):
         same_content(lost, b"1")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hive_replication.policy import Root
-from hive_replication.storage import FileChecksum, NoChecksum, StillOpen, Storage
+from hive_replication.storage import FileChecksum, NoChecksum, StillOpen, Storage, StorageError
 from hive_replication.verify.witness.files import Directories, file_facts
 
 SAME = FileChecksum("MD5", "ab")
@@ -55,6 +56,25 @@ def test_a_directory_outside_the_roots_is_told_and_ends_no_round(tmp_path: Path)
     storage = Store(tmp_path, SAME)
     found = file_facts(storage, storage, Directories("s3a://lake/x", tmp_path.as_uri(), 2))
     assert "'s3a://lake/x' lies outside the storage roots" in found.source[""]
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_file_that_its_store_cannot_read_ends_no_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, side: str) -> None:
+    """One whose key was taken from the account left the check of its whole database undecided."""
+    sides = {name: tmp_path / name for name in ("source", "target")}
+    for folder in sides.values():
+        folder.mkdir()
+        (folder / "f").write_text("1")
+    stores = {name: Storage((Root(uri=folder.as_uri()),)) for name, folder in sides.items()}
+
+    def unread(uri: str) -> Iterator[bytes]:
+        raise StorageError(f"{uri}: KMS request failed (403 Forbidden)")
+
+    monkeypatch.setattr(stores[side], "stream", unread)
+    found = file_facts(*stores.values(), Directories(sides["source"].as_uri(), sides["target"].as_uri(), 2))
+    assert found.source != found.target
+    told = f"{sides['source'].as_uri()}/f: KMS request failed (403 Forbidden)"
+    assert found.source.get("") == told if side == "source" else found.target["f"].endswith("checksum none")
 
 
 class Store(Storage):
