@@ -12,7 +12,7 @@ import pytest
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.dump.listing import Unsettled
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import Refused, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.storage import Denied, Late, NoChecksum, StorageError
@@ -176,9 +176,19 @@ def test_a_copy_whose_blocks_are_lost_has_other_content() -> None:
         same_content(lost, b"1")
 
 
-def test_rows_of_damaged_files_are_not_the_same() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        StorageError("hdfs://t/f: none of the DataNodes that have its blocks answers"),
+        OverflowError("date value out of range"),  # a DATE beyond the year 9999
+        KeyError("currentTransaction"),  # a file without row ids in a delete_delta
+        NotImplementedError("a type of ORC"),
+    ],
+    ids=repr,
+)
+def test_rows_that_cannot_be_read_are_not_the_same(error: Exception) -> None:
     def damaged() -> Any:
-        raise ReplicationError("hdfs://t/f: none of the DataNodes that have its blocks answers")
+        raise error
 
     def down() -> Any:
         raise Unreachable("it is down")
