@@ -11,6 +11,7 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.logs import about, unexpected
 from hive_replication.verify.witness import Remembered, Round, witness
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, SAME_OBJECTS, Names
@@ -46,15 +47,16 @@ def same_objects_check(specs: Specs, database: CatalogDatabase) -> dg.AssetCheck
 
 
 def look(instance: dg.DagsterInstance, engine: Engine, names: Names, database: str) -> Finding:
-    """One round of the witness over a database; a server that does not answer leaves it undecided, for the next one to go on."""
+    """One round of the witness over a database; what keeps it from deciding is told, and left to the next one. Others go on."""
     key = EvaluationKey.of_database(names, database, SAME_OBJECTS)
     last = last_execution(instance, key, {Status.SUCCEEDED, Status.FAILED})
     known: Mapping[str, Any] = last.evaluation.metadata if last and last.evaluation else {}
     try:
         source, target = engine.connection.source, engine.connection.target
         found = round_finding(witness(source, target, database, earlier=remembered(known)))
-    except ReplicationError as error:
-        return Finding({name: value for name, value in known.items() if name == _REMEMBERED}, undecided=str(error))
+    except Exception as error:  # noqa: BLE001 - it is told, whatever it is
+        why = str(error) if isinstance(error, ReplicationError) else unexpected(error, about(database))
+        return Finding({name: value for name, value in known.items() if name == _REMEMBERED}, undecided=why)
     for text in found.differences:
         engine.log.warning("source and target of %s differ: %s", database, text)
     return found
@@ -100,7 +102,7 @@ def _has_replica(engine: Engine, database: str) -> bool:
         return engine.state(database).applied is not None
     except Unreachable:
         raise
-    except ReplicationError:
+    except Exception:  # noqa: BLE001 - likewise
         return True
 
 
