@@ -7,9 +7,14 @@ import math
 import re
 from collections.abc import Callable
 from itertools import accumulate
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
+
+from pydantic import Field
 
 MIB = 1 << 20
+#: Fields of pydantic's models: times since the epoch and spans in seconds that a calendar has, and numbers of things and events.
+Seconds = Annotated[float, Field(ge=0, lt=1e11, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
 #: Values of one text. A value takes up to 24 times the memory of its text (``[]``), so the size of a text alone is no limit.
 MOST_VALUES = 1_000_000
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
+from hive_replication.bounded_json import Count, Seconds
 from hive_replication.errors import ReplicationError
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.report import LoadReport
@@ -32,12 +33,12 @@ class Rates:
         measured: when, seconds since the epoch.
     """
 
-    files: int
-    bytes: int
-    copy_seconds: float
-    operations: int
-    apply_seconds: float
-    measured: float
+    files: Count
+    bytes: Count
+    copy_seconds: Seconds
+    operations: Count
+    apply_seconds: Seconds
+    measured: Seconds
 
 
 _RATES = TypeAdapter(Rates)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
+from hive_replication.bounded_json import Seconds
 from hive_replication.errors import ReplicationError
 from hive_replication.load.layout.directories import Layout
 from hive_replication.logs import about
@@ -31,8 +32,8 @@ class Compared:
         seconds: how long it took.
     """
 
-    ended: float
-    seconds: float
+    ended: Seconds
+    seconds: Seconds
 
     def due(self, now: float) -> bool:
         """Whether they are to be compared again; also where the clock was set back."""

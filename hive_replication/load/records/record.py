@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from hive_replication.bounded_json import Count, Seconds
 from hive_replication.copy.tasks import CopyResult
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.report import LoadReport, object_of
@@ -51,13 +52,13 @@ class Figures:
         seconds: wall time.
     """
 
-    operations: int = 0
-    tables: int = 0
-    files: int = 0
-    bytes_copied: int = 0
-    skipped: int = 0
+    operations: Count = 0
+    tables: Count = 0
+    files: Count = 0
+    bytes_copied: Count = 0
+    skipped: Count = 0
     held: tuple[str, ...] = ()
-    seconds: float = 0.0
+    seconds: Seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,10 @@ class Record:
     action: Action
     database: str
     by: str
-    time: float
+    time: Seconds
     outcome: Outcome = "done"
     window: str = ""
-    to_evid: int | None = None
+    to_evid: Count | None = None
     tables: tuple[str, ...] = ()
     text: str = ""
     directory: str = ""

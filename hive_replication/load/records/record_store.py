@@ -39,7 +39,7 @@ _LOG = logging.getLogger(__name__)
 
 _NAME = re.compile(r"(?P<id>\d{13}[0-9a-f]{8})-(?P<what>[a-z0-9-]+)\.(?P<ending>json|parquet)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_WINDOW = re.compile(r"(?:(\d+)|bootstrap|repair|recovery)-(\d+)")
+_WINDOW = re.compile(r"(?:(\d{1,19})|bootstrap|repair|recovery)-(\d{1,19})")
 _CHUNK = 1 << 20  # bytes
 _SMALL = 4 << 20  # bytes that are sent in one request
 _MOST = 1 << 20  # bytes of a record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import tracemalloc
 from dataclasses import replace
@@ -16,6 +17,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.records import Record, RecordStore, last_asked
+from hive_replication.load.records.record import record_of, record_text
 from hive_replication.load.report import Held, LoadReport, Skipped, Touched, object_of
 from hive_replication.policy import Root
 from hive_replication.policy.warehouse import pair_hash
@@ -123,6 +125,22 @@ def test_damaged_records_are_left_out_and_lead_nowhere(store: RecordStore, tmp_p
         list(store.rows(found))
     with pytest.raises(BadRequest, match="left no report"):
         list(store.rows(replace(found, report="")))
+
+
+@pytest.mark.parametrize("number", ["1e20", "NaN", "Infinity", "1e999", "-1", "9" * 400])
+@pytest.mark.parametrize("name", ["time", "to_evid", "seconds", "bytes_copied"])
+def test_a_record_with_a_figure_that_cannot_be_shown_is_damaged(name: str, number: str) -> None:
+    """One of them ended status, history and reports of the whole policy."""
+    text = record_text(replace(record(), to_evid=9))
+    assert record_of(text) is not None
+    changed = re.sub(rf'"{name}":[0-9.]+', f'"{name}":{number}', text.decode())
+    assert changed != text.decode()
+    assert record_of(changed.encode()) is None
+
+
+def test_a_window_of_a_number_that_no_event_has_is_none(store: RecordStore) -> None:
+    with pytest.raises(BadRequest, match="is no window such as 170-1400"):
+        store.find(f"{'9' * 5_000}-1400")
 
 
 def test_what_is_done_by_hand_is_noticed_by_one_look(tmp_path: Path) -> None:

@@ -126,8 +126,10 @@ def test_rates_are_remembered_by_what_was_copied(tmp_path: Path) -> None:
     assert rates_of(storage, place) is None
     remember(storage, place, LoadReport("d", "sales", 1, 2, seconds={"copy": 60.0}))
     assert rates_of(storage, place) is None
-    storage.write(f"{place}/.repl/rates.json", b"{")
-    assert rates_of(storage, place) is None
+    far = b'{"files":1,"bytes":1,"copy_seconds":1,"operations":1,"apply_seconds":1,"measured":1e20}'
+    for damaged in (b"{", far):
+        storage.write(f"{place}/.repl/rates.json", damaged)
+        assert rates_of(storage, place) is None
 
 
 def test_files_are_looked_for_where_a_load_would_take_them(tmp_path: Path) -> None:
