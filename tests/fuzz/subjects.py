@@ -57,7 +57,8 @@ class Outcome:
 Subject = Callable[[random.Random], Callable[[], Outcome]]
 
 
-def _read(read: Callable[[], object]) -> Outcome:
+def tried(read: Callable[[], object]) -> Outcome:
+    """Reads an input: errors of ours refuse it."""
     try:
         read()
     except (ReplicationError, UnreadableMessage, FileNotFoundError, PermissionError):
@@ -92,7 +93,7 @@ def message(chance: random.Random) -> Callable[[], Outcome]:
         event = decode(noted)
         repr((event.names, event.name_changes, waiting_event(noted)))
 
-    return partial(_read, read)
+    return partial(tried, read)
 
 
 @cache
@@ -122,7 +123,7 @@ def journal(chance: random.Random) -> Callable[[], Outcome]:
             for lane in found.lanes(entry):
                 repr(lane.record.kept)
 
-    return lambda: replace(_read(read), changed="".join(changes))
+    return lambda: replace(tried(read), changed="".join(changes))
 
 
 def parameters(chance: random.Random) -> Callable[[], Outcome]:
@@ -151,7 +152,7 @@ def parameters(chance: random.Random) -> Callable[[], Outcome]:
         adopted_at(Table(parameters={**values, LAST_ID: "0"}))
         state_id(Function(resourceUris=[jar]), ("hdfs://t/sales/f",))
 
-    return partial(_read, read)
+    return partial(tried, read)
 
 
 def policy(chance: random.Random) -> Callable[[], Outcome]:
@@ -164,7 +165,7 @@ def policy(chance: random.Random) -> Callable[[], Outcome]:
     def read() -> Outcome:
         path.write_bytes(data)
         try:
-            return _read(lambda: load_policy(path))
+            return tried(lambda: load_policy(path))
         finally:
             path.unlink()
 
@@ -187,7 +188,7 @@ def statement(chance: random.Random) -> Callable[[], Outcome]:
         words[place : place + chance.randrange(2)] = [chance.choice([*TEXTS, *words])]
     text = " ".join(words)
     text = text if chance.random() < 0.6 else mutated(chance, text.encode(errors="replace")).decode(errors="replace")
-    return partial(_read, lambda: parse(text))
+    return partial(tried, lambda: parse(text))
 
 
 ANSWERS: Sequence[tuple[int, Mapping[str, Any]]] = (
@@ -221,7 +222,7 @@ def webhdfs(chance: random.Random) -> Callable[[], Outcome]:
     def limited() -> Outcome:
         with patch.object(urllib3.HTTPConnectionPool, "urlopen", answer), patch("tenacity.nap.time.sleep"):
             try:
-                return _read(read)
+                return tried(read)
             except OSError as error:  # translated into ours by the storage, with the file's name
                 if isinstance(error, FileExistsError | Busy):
                     return Outcome(accepted=False)

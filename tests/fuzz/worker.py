@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fuzz.dumps import DUMPS
+from tests.fuzz.images import IMAGES
 from tests.fuzz.limits import limited
 from tests.fuzz.subjects import SUBJECTS, Outcome, Subject
 
@@ -24,6 +25,8 @@ SHARES: Mapping[str, int] = {
     "policies": 1,
     "statements": 1,
     "WebHDFS": 1,
+    "images": 2,
+    "functions": 1,
 }
 _ADDRESSES = 6 << 30
 _SHOWN = 40
@@ -55,7 +58,7 @@ class Batch:
 
 def subjects() -> dict[str, Subject]:
     """All kinds of inputs by name."""
-    return {**DUMPS, **SUBJECTS}
+    return {**DUMPS, **IMAGES, **SUBJECTS}
 
 
 def run(seed: int, numbers: range, kinds: tuple[str, ...], now: Path) -> Batch:
