@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -24,6 +25,7 @@ from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
 from hive_replication.errors import BadRequest
 from hive_replication.load.operations.conflict_resolutions import Resolution
+from hive_replication.load.operations.kinds import DropPartitions, DropTable
 from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.logs import about, reason
 from hive_replication.policy import Policy
@@ -36,6 +38,8 @@ _LOG = logging.getLogger(__name__)
 
 #: Bytes of a planned window, and of an approval.
 _MOST, _MOST_MARK = 32 * MIB, 10_000
+#: Dropped partitions that are named in a planned window; of more, their numbers say whether the plan is still the same.
+_MOST_NAMED = 50_000
 _PURPOSE = "approval"
 
 
@@ -74,19 +78,29 @@ _PLANNED = TypeAdapter(PlannedWindow)
 def steps(plan: LoadPlan) -> tuple[str, ...]:
     """What a load would do in terms that decide whether an approval remains valid.
 
-    The events of each table, what becomes of foreign objects, and where lanes have to stop. A load that was interrupted has less
-    to do when it is repeated, and perhaps in other operations, but nothing that is not among these.
+    The events of each table, what of it is dropped, what becomes of foreign objects, and where lanes have to stop. One event may
+    drop a replica or keep it, as the policy says by then (``excluded``). A load that was interrupted has less to do when it is
+    repeated, and perhaps in other operations, but nothing that is not among these.
     """
     of_database = (one for segment in plan.segments for one in (*segment.alters, segment.barrier) if one)
     found = {f"{plan.database}: event {one.evid}" for one in of_database}
+    dropped: list[tuple[str, str]] = []
     for lane in plan.lanes:
         for one in lane.operations:
             name = f"{plan.database}.{one.table}"
             found |= {f"{name}: event {evid}" for evid in one.evids}
             if isinstance(one, Resolution):
                 found.add(f"{'/'.join((name, *one.foreign_partitions))}: {one.outcome}")
+            elif isinstance(one, DropTable):
+                found.add(f"{name}: dropped")
+            elif isinstance(one, DropPartitions):
+                dropped += ((name, partition) for partition in one.names)
         if lane.stop is not None:
             found.add(f"{', '.join(lane.names)}: held at event {lane.stop.evid}")
+    if len(dropped) <= _MOST_NAMED:
+        found |= {f"{name}/{partition}: dropped" for name, partition in dropped}
+    else:
+        found |= {f"{name}: {count} partitions dropped" for name, count in Counter(name for name, _ in dropped).items()}
     return tuple(sorted(found))
 
 
