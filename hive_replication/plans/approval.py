@@ -23,10 +23,16 @@ from pydantic import TypeAdapter
 
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
+from hive_replication.dump.format.interface import DumpStore
+from hive_replication.dump.format.record_types import GONE
 from hive_replication.errors import BadRequest
 from hive_replication.load.operations.conflict_resolutions import Resolution
 from hive_replication.load.operations.kinds import DropPartitions, DropTable
 from hive_replication.load.plan.load_plan import LoadPlan
+from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target import Target
+from hive_replication.load.untrusted_dump import opened
 from hive_replication.logs import about, reason
 from hive_replication.policy import Policy
 from hive_replication.policy.warehouse import pair_hash
@@ -102,6 +108,37 @@ def steps(plan: LoadPlan) -> tuple[str, ...]:
     else:
         found |= {f"{name}: {count} partitions dropped" for name, count in Counter(name for name, _ in dropped).items()}
     return tuple(sorted(found))
+
+
+def more_than_applied(target: Target, store: DumpStore, state: ReplicaState, directory: str) -> str:
+    """What a load of a dump brings beside events that the replica has applied, each with an approved window; "" for nothing.
+
+    Args:
+        target: the target side.
+        store: where the dump is.
+        state: of the replica.
+        directory: of the dump.
+
+    Raises:
+        BadRequest: there is no dump, or it is incomplete, damaged or unreadable.
+        Refused: it is none of the policy.
+    """
+    reader, applied = opened(store, directory), state.applied or 0
+    header = reader.header
+    if header.kind == "bootstrap":
+        return f"it is of the database as it was at event {header.to_evid}"
+    if not covers(applied, header.to_evid):
+        return f"it ends at event {header.to_evid}, after {applied}, where the replica stands"
+    if header.taken not in ("", state.scope):
+        return "it is of other tables than the replica was made with"
+    if state.left and target.policy.excluded == "drop":
+        return f"replicas that have left the policy are dropped with it: {', '.join(sorted(state.left))}"
+    beside = {name: made for name, made in header.joined.items() if made not in ("", GONE)}
+    beside |= {one.notification.table: one.redump for one in reader.events() if one.redump} if state.held else {}
+    for table, made in sorted(beside.items()):
+        if table in state.held and not covers(applied, evid := store.header(made).to_evid):
+            return f"the table {table} comes with it as it was at event {evid}"
+    return ""
 
 
 class Approvals:

@@ -2,6 +2,7 @@
 
 # No postponed annotations here: Dagster compares those of contexts as types.
 import time
+from functools import partial
 
 import dagster as dg
 
@@ -12,7 +13,7 @@ from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_metadata, recovery_metadata, window_metadata
 from repl_assets.steps.engine import connected_engine, listed_by
 from repl_assets.steps.load import load_dump
-from repl_assets.steps.plan import approved_dump, withdraw_loaded
+from repl_assets.steps.plan import dump_to_load, withdraw_loaded
 from repl_assets.steps.windows import dump_of, window_of
 from repl_assets.typed import MaterializeResult
 
@@ -57,8 +58,8 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     )
     def load(context: dg.AssetExecutionContext) -> MaterializeResult:
         window, engine = window_of(context), connected_engine(context, names)
-        approved = approved_dump(specs, engine, database.name, window)
-        dump = approved or dump_of(context, names.database(database.name, "dump"), str(window))
+        made = partial(dump_of, context, names.database(database.name, "dump"), str(window))
+        dump, approved = dump_to_load(specs, engine, database.name, window, made)
         report = load_dump(context.op_execution_context, engine, names, database, dump)
         record_held(context.op_execution_context, engine, specs, database, repaired=False)
         if approved:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.command import plan_load
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.plans import PlanReport, as_html, as_markdown, plan_report
-from hive_replication.plans.approval import Approvals, steps
+from hive_replication.plans.approval import Approvals, PlannedWindow, more_than_applied, steps
 from hive_replication.progress import LoggedProgress
 from hive_replication.statements import ReplLoad
 from hive_replication.units import count, duration, size
 from repl_assets.catalog.keys import Window
 from repl_assets.catalog.specs import Specs
+from repl_assets.recording.metadata import text_of
 from repl_assets.steps.engine import Engine, as_dagster_failure
 
 _ROWS = 50  # of a table in metadata; the HTML report has more
@@ -61,38 +63,59 @@ def write_plan(engine: Engine, database: str, window: str, directory: str, kind:
     return WrittenPlan(report, metadata)
 
 
-def approved_dump(specs: Specs, engine: Engine, database: str, window: Window) -> dg.AssetMaterialization | None:
-    """The dump of an approved window, which its load takes; None if no approval is needed.
+def dump_to_load(
+    specs: Specs, engine: Engine, database: str, window: Window, made: Callable[[], dg.AssetMaterialization]
+) -> tuple[dg.AssetMaterialization, bool]:
+    """The dump that a run loads, and whether that is the dump of an approved window.
 
-    A window that the replica has applied was approved before: a held lane catches up, or an operator repeats it. Not where the
-    policy takes other tables than the replica was made with: a window that brings no events brings that change.
+    Where the policy asks for approval, only what was approved before is loaded without one: a held lane catches up, or an
+    operator repeats a window. Whether it is no more than that says the dump, not the window that it was made for: after a gap,
+    for example, it is of the database as it is now.
+
+    Args:
+        specs: of the policy.
+        engine: connected.
+        database: source database.
+        window: of the run.
+        made: the latest dump of the window.
 
     Raises:
-        Failure: the window is not approved, its load would now do more than was planned, or its dump is gone.
+        Failure: the window or its dump is not approved, its load would now do more than was planned, or its dump is gone.
     """
     if not specs.policy.approval:
-        return None
-    target = engine.target_name(database)
+        return made(), False
     with as_dagster_failure():
-        state = engine.state(database)
-        if state.applied is not None and window.end <= state.applied and not changed(state, specs.policy, database):
-            return None
-        approvals = Approvals.of(specs.policy)
-        planned = approvals.waiting(target)
-    if planned is None or planned.window != str(window) or not planned.approved:
+        state, planned = engine.state(database), Approvals.of(specs.policy).waiting(engine.target_name(database))
+    if planned is not None and planned.window == str(window) and planned.approved:
+        return _as_approved(specs, engine, database, planned), True
+    if state.applied is None or window.end > state.applied or changed(state, specs.policy, database):
         raise dg.Failure(
             f"the window {window} of {database} is not approved: materialize {database}__approval, "
             f"or hive-repl approve {database} {window}"
         )
+    dump = made()
+    with as_dagster_failure():
+        more = more_than_applied(engine.connection.target, engine.connection.store, state, text_of(dump.metadata, "directory"))
+    if more:
+        raise dg.Failure(
+            f"the dump of the window {window} of {database} is not approved, and {more}: materialize {database}__dump and "
+            f"{database}__plan of the window, then {database}__approval and {database}__load; or repair the tables that are held"
+        )
+    return dump, False
+
+
+def _as_approved(specs: Specs, engine: Engine, database: str, planned: PlannedWindow) -> dg.AssetMaterialization:
+    """The dump of an approved window, if its load does no more than was planned."""
+    approvals, target = Approvals.of(specs.policy), engine.target_name(database)
     with as_dagster_failure():
         try:
             plan = _plan(engine, database, planned.directory, planned.kind)
-        except BadRequest:  # no try finds the dump again: it is dumped and planned anew
-            approvals.withdraw(target, str(window))
+        except (BadRequest, Refused):  # no try loads this dump: it is dumped and planned anew
+            approvals.withdraw(target, planned.window)
             raise
         added = sorted(set(steps(plan)) - set(planned.steps))
         if added:
-            approvals.withdraw(target, str(window))
+            approvals.withdraw(target, planned.window)
     if added:
         raise dg.Failure(f"the plan has changed since it was approved, and is made again: also {'; '.join(added[:5])}")
     metadata = {"directory": dg.PathMetadataValue(planned.directory), "kind": planned.kind, "events": planned.events}

@@ -11,11 +11,6 @@ from sensors.notification_log.decision import RETRY_DELAY, Replica, delay
 from sensors.notification_log.runs import Decision, PastRun, Start, merged
 
 
-def needed(decision: Decision) -> set[str]:
-    """Databases whose next step depends on an approval."""
-    return {database for start in decision.starts if start.kind == "window" for database in start.databases}
-
-
 def without_catch_ups(replicas: Sequence[Replica]) -> list[Replica]:
     """Held tables wait for the window that brings a change of the policy: a catch-up would bring it unapproved."""
     return [replace(one, held=None) if one.changed else one for one in replicas]
@@ -31,14 +26,15 @@ def pending(replica: Replica, current: int, planned: PlannedWindow | None) -> Pl
     if replica.lost(current) or window.start is None:
         return planned if replica.lost(current) and window.start is None else None
     applied = replica.applied or 0
-    change = replica.changed and window == Window(applied, applied)  # it is to change no more than that
-    return planned if window.end > applied or change else None
+    return planned if window.end > applied or replica.is_due(window) else None
 
 
 def with_approval(
     now: float, decision: Decision, planned: Mapping[str, PlannedWindow | None], last_plans: Mapping[str, PastRun]
 ) -> Decision:
-    """Replaces each window by its plan, the wait for its approval, or its load; catch-up runs need no approval.
+    """Replaces each window by its plan, the wait for its approval, or its load; what was approved before is caught up without.
+
+    Catch-ups wait while a recovery does: it is of the replica as it was compared, which they change.
 
     Args:
         now: seconds since the epoch.
@@ -58,7 +54,7 @@ def with_approval(
 
 def _steps(now: float, start: Start, planned: PlannedWindow | None, last: PastRun | None, waiting: list[str]) -> Iterator[Start]:
     (database,) = start.databases
-    if start.kind != "window":
+    if start.kind == "catch-up" and (planned is None or planned.kind == "incremental"):
         yield start
     elif planned is None:
         failed = last if last is not None and last.window.start == start.window.start else None
@@ -70,7 +66,7 @@ def _steps(now: float, start: Start, planned: PlannedWindow | None, last: PastRu
         yield replace(start, kind="plan", attempt=attempt, after=after)
     elif planned.approved:
         window = Window.parse(planned.window)
-        yield replace(start, window=window, attempt=start.attempt if start.window == window else 1)
+        yield replace(start, kind="window", window=window, attempt=start.attempt if start.window == window else 1)
     else:
         waiting.append(
             f"{database}: the window {planned.window} waits for approval: "

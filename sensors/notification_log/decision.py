@@ -36,6 +36,8 @@ class Replica:
         events: of the database from the first one on, in the part of the log that was read.
         loading: end of the window that the unfinished run loads; None if there is none, or it is a bootstrap.
         alone: whether no other database shares its runs: a repair that is to begin may keep its load waiting.
+        to_approve: whether its catch-up, which is due, may bring what nobody has approved: it is a window then, which is planned
+            and approved first.
     """
 
     database: str
@@ -54,6 +56,7 @@ class Replica:
     events: int = 0
     loading: int | None = None
     alone: bool = False
+    to_approve: bool = False
 
     @property
     def stands(self) -> int:
@@ -73,6 +76,16 @@ class Replica:
         """Whether there is something to load."""
         return self.lost(current) or self.first_event is not None
 
+    @property
+    def catch_up(self) -> Window:
+        """From its lowest held event to where it stands."""
+        return Window(self.held, self.applied or 0)
+
+    def is_due(self, window: Window) -> bool:
+        """Whether a window is to be loaded that brings no new events: it changes the policy, or catches up with an approval."""
+        here = Window(self.applied, self.applied or 0)  # it is to change no more than that
+        return (self.changed and window == here) or (self.to_approve and window == self.catch_up)
+
     def unfinished(self, current: int) -> PastRun | None:
         """The last window, if the target does not have all of it: the run, or part of its bootstrap, failed.
 
@@ -81,8 +94,7 @@ class Replica:
         last = self.last
         if last is None or (last.window.start is None) != self.lost(current) or last.window.end > current:
             return None
-        empty = self.changed and last.window == Window(self.applied, self.applied or 0)  # it was to change no more than that
-        return last if self.lost(current) or (self.applied or 0) < last.window.end or empty else None
+        return last if self.lost(current) or (self.applied or 0) < last.window.end or self.is_due(last.window) else None
 
 
 def needs_log(replica: Replica, current: int) -> bool:
@@ -169,9 +181,10 @@ def _retry(
 def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: list[str]) -> bool:
     """A run from the lowest held event to the applied id; the load skips what is applied already.
 
-    It may change neither of them and succeed, and drop out of the history: its run key is told from others by the time.
+    It may change neither of them and succeed, and drop out of the history: its run key is told from others by the time. One that
+    needs an approval is a window, and is retried as windows are.
     """
-    window, past = Window(replica.held, replica.applied or 0), replica.last_catch_up
+    window, past = replica.catch_up, None if replica.to_approve else replica.last_catch_up
     if replica.at_once:
         past = replace(past, attempt=1) if past else None
     elif now < replica.next_attempt:
@@ -181,7 +194,7 @@ def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: li
         if not _retry(now, replica, past, window, CATCH_UP_DELAY, starts, waiting):
             return False
     else:
-        starts.append(Start("catch-up", window, 1, (replica.database,)))
+        starts.append(Start("window" if replica.to_approve else "catch-up", window, 1, (replica.database,)))
     starts[-1] = replace(starts[-1], after=f"{int(now):x}")
     return True
 

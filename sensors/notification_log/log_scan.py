@@ -13,7 +13,7 @@ from functools import partial
 from hive_replication.connect import Connection
 from hive_replication.dump.ended_transactions import ended_in
 from hive_replication.dump.source import Source, local_database
-from hive_replication.errors import OF_ONE_DATABASE, BadRequest, MetastoreError, MissingEvents, ReplicationError
+from hive_replication.errors import OF_ONE_DATABASE, BadRequest, MetastoreError, MissingEvents, ReplicationError, Unreachable
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, notifications, of_policy
 from hive_replication.events.renames_between_databases import rows_of
@@ -21,9 +21,10 @@ from hive_replication.events.transactions import ENDS
 from hive_replication.load.replica.held_retries import NO_HISTORY
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.source_history import is_purged
 from hive_replication.logs import about
 from hive_replication.policy import Policy
-from hive_replication.recover import history_gap
+from hive_replication.recover import find_gap, history_gap
 from sensors.notification_log.cursor import Cursor, Reading
 from sensors.notification_log.decision import MANY_EVENTS, Replica, is_counted, needs_log
 from sensors.notification_log.run_history import RunHistory
@@ -118,6 +119,34 @@ def with_gaps(
         has_gap = _event_of(state) in other or (replica.changed and not replica.busy and not replica.lost(current))
         result.append(replace(replica, first_event=min((state.applied or 0) + 1, current)) if has_gap else replica)
     return result
+
+
+def to_be_approved(
+    connection: Connection, found: Sequence[Replica], states: Mapping[str, ReplicaState], current: int, now: float
+) -> list[Replica]:
+    """Marks replicas whose catch-up is due and may bring what nobody has approved.
+
+    So do recoveries, dumps of tables that are taken in, which are of now, and the drop of replicas that were to be kept when they
+    left the policy. Whether there is something to recover from is asked as the run asks.
+    """
+    waiting = (one for one in found if one.held is not None and not (one.busy or one.changed or one.lost(current)))
+    due = [one for one in waiting if one.at_once or now >= one.next_attempt]
+    answers = connection.source.threads.map(lambda one: _brings_more(connection, one, states[one.database]), due)
+    marked = {one.database for one, more in zip(due, answers, strict=True) if more}
+    return [replace(one, to_approve=one.database in marked) for one in found]
+
+
+def _brings_more(connection: Connection, replica: Replica, state: ReplicaState) -> bool:
+    source, target = connection.source, connection.target
+    if state.coming or (state.left and target.policy.excluded == "drop"):
+        return True
+    try:
+        purged = bool(replica.held) and is_purged(source.metastore, state, replica.held or 0)
+        return purged or find_gap(source, target, replica.database, read_log=False) is not None
+    except Unreachable:
+        raise
+    except ReplicationError:
+        return True  # the run that plans it says why
 
 
 def _event_of(state: ReplicaState) -> tuple[int | None, int, str]:

@@ -23,12 +23,12 @@ from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from sensors.connections import connect_for_tick, require_dump_root
 from sensors.not_now import due, next_due, off_schedule, outside_hours, stopped
-from sensors.notification_log.approval import needed, pending, with_approval, without_catch_ups
+from sensors.notification_log.approval import pending, with_approval, without_catch_ups
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
 from sensors.notification_log.decision import Replica, decide
 from sensors.notification_log.idle import advance_idle, long_idle, to_be_read, with_work
 from sensors.notification_log.listening import listen
-from sensors.notification_log.log_scan import replicas, states, with_gaps, with_log
+from sensors.notification_log.log_scan import replicas, states, to_be_approved, with_gaps, with_log
 from sensors.notification_log.operator_actions import observations, unobserved
 from sensors.notification_log.run_history import RunHistory, run_history
 from sensors.notification_log.run_requests import forget_old_windows, new_keys, run_request
@@ -120,6 +120,7 @@ def tick(
     seen, readings = with_log(connection, known, cursor, current, now)
     idle, unended = to_be_read(connection, long_idle(connection, seen, found, now, settings.event_ttl), found)
     seen = with_work(seen, unended)
+    seen = to_be_approved(connection, seen, found, current, now) if policy.approval else seen
     asking = without_catch_ups(seen) if policy.approval else seen
     decision = decide(now, current, asking, policy.max_events, due(policy, now))
     if policy.approval:
@@ -184,7 +185,7 @@ def _is_undone(state: ReplicaState) -> bool:
 def _with_approval(
     policy: Policy, now: float, current: int, seen: Sequence[Replica], decision: Decision, history: RunHistory
 ) -> Decision:
-    databases = needed(decision)
+    databases = decision.databases
     if not databases:
         return decision
     approvals = Approvals.of(policy)

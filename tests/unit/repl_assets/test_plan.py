@@ -10,9 +10,12 @@ from typing import Any, cast
 import dagster as dg
 import pytest
 
-from hive_replication.errors import BadRequest
+from hive_replication.dump.format.record_types import DumpHeader, EventRecord, Scope
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.events.event_records import Notification
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Collapsed
+from hive_replication.metastore.types import Database
 from hive_replication.plans import PlanReport
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.plans.estimate import Estimate
@@ -21,7 +24,7 @@ from repl_assets.catalog.keys import Window
 from repl_assets.catalog.specs import Specs
 from repl_assets.steps import plan
 from repl_assets.steps.engine import Engine
-from repl_assets.steps.plan import WrittenPlan, approved_dump, withdraw_loaded
+from repl_assets.steps.plan import WrittenPlan, dump_to_load, withdraw_loaded
 from tests.unit.repl_assets.test_dagster_definitions import policy
 
 WINDOW = Window(100, 200)
@@ -40,10 +43,28 @@ def approvals(specs: Specs) -> Approvals:
     return Approvals.of(specs.policy)
 
 
-def engine(applied: int | None = 100, scope: str = "") -> Engine:
-    state = ReplicaState("uuid/sales", applied, scope=scope)
-    stub = SimpleNamespace(target_name=lambda _database: "sales_copy", state=lambda _database: state)
-    return cast("Engine", stub)
+#: A dump of events up to 200, as a run of the window has made it.
+EVENTS = DumpHeader("incremental", Scope("sales"), "uuid", Database("sales"), 100, 200, 5, "hash", 0.0)
+
+
+def engine(applied: int | None = 100, scope: str = "", made: DumpHeader = EVENTS, events: Any = (), **more: Any) -> Engine:
+    """Of a replica that stands somewhere, and of the dump that was made."""
+    state = ReplicaState("uuid/sales", applied, scope=scope, **more)
+    reader = SimpleNamespace(directory="hdfs://d/sales/9", header=made, events=lambda: iter(events))
+    store = SimpleNamespace(open=lambda _: reader, header=lambda _: replace(made, kind="bootstrap", to_evid=230))
+    connection = SimpleNamespace(store=store, target=SimpleNamespace(policy=policy()))
+    return cast("Engine", SimpleNamespace(target_name=lambda _: "sales_copy", state=lambda _: state, connection=connection))
+
+
+def made() -> dg.AssetMaterialization:
+    return dg.AssetMaterialization("dump", metadata={"directory": dg.PathMetadataValue("hdfs://d/sales/9")})
+
+
+def approved_dump(specs: Specs, engine: Engine, window: Window = WINDOW) -> dg.AssetMaterialization | None:
+    """The dump of the approved window; None where that which was made is loaded without an approval."""
+    dump, approved = dump_to_load(specs, engine, "sales", window, made)
+    assert approved or dump == made()
+    return dump if approved else None
 
 
 @pytest.fixture
@@ -57,41 +78,79 @@ def steps_now(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_without_approval_in_the_policy_no_plan_is_looked_for(specs: Specs) -> None:
     free = Specs(specs.policy.model_copy(update={"approval": False}))
-    assert approved_dump(free, engine(), "sales", WINDOW) is None
+    assert approved_dump(free, engine()) is None
 
 
 def test_a_window_that_the_replica_has_applied_was_approved_before(specs: Specs) -> None:
-    assert approved_dump(specs, engine(applied=200), "sales", WINDOW) is None
+    assert approved_dump(specs, engine(applied=200)) is None
+
+
+@pytest.mark.parametrize(
+    ("dump", "state", "why"),
+    [
+        (replace(EVENTS, kind="bootstrap", to_evid=230, recovery="token"), {}, "of the database as it was at event 230"),
+        (replace(EVENTS, kind="bootstrap"), {}, "of the database as it was at event 200"),
+        (replace(EVENTS, to_evid=201), {}, "ends at event 201, after 200, where the replica stands"),
+        (replace(EVENTS, taken="another policy"), {}, "of other tables than the replica was made with"),
+        (replace(EVENTS, joined={"b": "hdfs://d/sales/b"}), {"held": {"b": "taken in"}}, "table b comes with it .* at event 230"),
+        (EVENTS, {"left": {"gone": 90}}, "replicas that have left the policy are dropped with it: gone"),
+    ],
+    ids=["a recovery", "a second bootstrap", "later events", "an earlier policy", "a table taken in", "a replica dropped"],
+)
+def test_what_a_dump_brings_beside_applied_events_is_approved(specs: Specs, dump: DumpHeader, state: Any, why: str) -> None:
+    """The window says nothing of it: that is applied already."""
+    one = engine(200, made=dump, **state)
+    one.connection.target.policy = policy().model_copy(update={"excluded": "drop"})  # type: ignore[misc]
+    with pytest.raises(dg.Failure, match=f"dump of the window 100-200 of sales is not approved, and .*{why}"):
+        approved_dump(specs, one)
+
+
+def test_a_table_that_is_rebuilt_with_its_catch_up_is_approved(specs: Specs) -> None:
+    """Its dump is of now. One that no lane waits for is not loaded."""
+    events = [EventRecord(Notification(150, 5, "ALTER_TABLE", "sales", "t", "", "json"), redump="hdfs://d/sales/t")]
+    assert approved_dump(specs, engine(200, events=events, held={"other": "why"})) is None
+    with pytest.raises(dg.Failure, match="the table t comes with it as it was at event 230"):
+        approved_dump(specs, engine(200, events=events, held={"t": "why"}))
+
+
+def test_a_dump_of_an_applied_window_that_is_approved_is_loaded(specs: Specs, approvals: Approvals, steps_now: list[str]) -> None:
+    """A recovery of tables that are held."""
+    recovery = engine(200, made=replace(EVENTS, kind="bootstrap", to_evid=230))
+    approvals.wait("sales_copy", replace(PLANNED, kind="bootstrap", steps=tuple(steps_now)))
+    with pytest.raises(dg.Failure, match="is not approved"):
+        approved_dump(specs, recovery)
+    approvals.approve("sales_copy", "100-200", "jo")
+    assert approved_dump(specs, recovery) is not None
 
 
 def test_a_change_of_the_policy_is_approved_even_without_events(specs: Specs, approvals: Approvals, steps_now: list[str]) -> None:
     quiet = Window(200, 200)
     same = engine(200, specs.policy.scope("sales").text)
     other = engine(200, specs.policy.model_copy(update={"exclude": ("orders",)}).scope("sales").text)
-    assert approved_dump(specs, same, "sales", quiet) is None
+    assert approved_dump(specs, same, quiet) is None
     for window in (quiet, WINDOW):
         with pytest.raises(dg.Failure, match=f"window {window} of sales is not approved"):
-            approved_dump(specs, other, "sales", window)
+            approved_dump(specs, other, window)
     approvals.wait("sales_copy", replace(PLANNED, window=str(quiet), steps=tuple(steps_now)))
     approvals.approve("sales_copy", str(quiet), "jo")
-    assert approved_dump(specs, other, "sales", quiet) is not None
+    assert approved_dump(specs, other, quiet) is not None
 
 
 @pytest.mark.parametrize("applied", [None, 100])
 def test_a_window_that_is_not_planned_is_not_loaded(specs: Specs, applied: int | None) -> None:
     with pytest.raises(dg.Failure, match="window 100-200 of sales is not approved"):
-        approved_dump(specs, engine(applied), "sales", WINDOW)
+        approved_dump(specs, engine(applied))
 
 
 def test_only_the_approved_window_is_loaded(specs: Specs, approvals: Approvals, steps_now: list[str]) -> None:
     approvals.wait("sales_copy", PLANNED)
     with pytest.raises(dg.Failure, match="is not approved"):
-        approved_dump(specs, engine(), "sales", WINDOW)
+        approved_dump(specs, engine())
     approvals.approve("sales_copy", "100-200", "jo")
     with pytest.raises(dg.Failure, match="window 100-210 of sales is not approved"):
-        approved_dump(specs, engine(), "sales", Window(100, 210))
+        approved_dump(specs, engine(), Window(100, 210))
     steps_now.clear()  # an interrupted load has less to do
-    dump = approved_dump(specs, engine(), "sales", WINDOW)
+    dump = approved_dump(specs, engine())
     assert dump is not None
     assert dump.asset_key == specs.names.database("sales", "dump")
     assert {name: value.value for name, value in dump.metadata.items()} == {
@@ -108,21 +167,26 @@ def test_a_load_that_would_do_more_than_planned_withdraws_the_approval(
     approvals.approve("sales_copy", "100-200", "jo")
     steps_now.append("sales.orders: held at event 160")
     with pytest.raises(dg.Failure, match=r"changed since it was approved.*also sales\.orders: held at event 160"):
-        approved_dump(specs, engine(), "sales", WINDOW)
+        approved_dump(specs, engine())
     assert approvals.waiting("sales_copy") is None
 
 
-def test_a_plan_whose_dump_is_gone_is_withdrawn(specs: Specs, approvals: Approvals, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error", [BadRequest("there is no dump at hdfs://d/1"), Refused("it is of a recovery compared before other loads changed it")]
+)
+def test_a_plan_whose_dump_can_never_be_loaded_is_withdrawn(
+    specs: Specs, approvals: Approvals, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     """Each tick loaded it again, and it was never planned again."""
 
     def gone(*_: object) -> None:
-        raise BadRequest("there is no dump at hdfs://d/1")
+        raise error
 
     monkeypatch.setattr(plan, "_plan", gone)
     approvals.wait("sales_copy", PLANNED)
     approvals.approve("sales_copy", "100-200", "jo")
-    with pytest.raises(dg.Failure, match="there is no dump"):
-        approved_dump(specs, engine(), "sales", WINDOW)
+    with pytest.raises(dg.Failure, match=str(error)):
+        approved_dump(specs, engine())
     assert approvals.waiting("sales_copy") is None
 
 

@@ -131,6 +131,48 @@ def test_a_catch_up_does_not_bring_a_change_of_the_policy() -> None:
     assert (start.kind, start.window) == ("window", Window(500, 500))
 
 
+def test_a_catch_up_that_may_bring_more_than_was_approved_is_planned_approved_and_loaded() -> None:
+    """As that of a table which the bootstrap could not do: its dump is of the whole database as it is now."""
+    lost = Replica("a", 500, held=0, first_event=503, scanned=510, to_approve=True)
+    plan = replace(PLANNED, window="0-500", kind="bootstrap")
+    asked = decide(NOW, 510, [lost], 1000)
+    assert [(start.kind, start.window) for start in with_approval(NOW, asked, {}, {}).starts] == [("plan", Window(0, 500))]
+    assert pending(lost, 510, plan) == plan
+    assert pending(replace(lost, to_approve=False), 510, plan) is None  # somebody has repaired it
+    assert pending(replace(lost, held=400), 510, plan) is None
+    waits = with_approval(NOW, asked, {"a": pending(lost, 510, plan)}, {})
+    assert (waits.starts, "a: the window 0-500 waits for approval" in waits.waiting[0]) == ((), True)
+    approved = {"a": replace(plan, approved="yes")}
+    (start,) = with_approval(NOW, asked, approved, {}).starts
+    assert (start.kind, start.window, start.attempt) == ("window", Window(0, 500), 1)
+    # A load that failed is retried with a delay, and no other window comes before.
+    failed = replace(lost, last=PastRun("run-1", "window", Window(0, 500), 1, NOW))
+    asked = decide(NOW + 1, 510, [failed], 1000)
+    assert with_approval(NOW + 1, asked, approved, {}) == asked
+    assert (asked.starts, asked.waiting) == ((), ("a: attempt 2 of window 0-500 in 9 s",))
+    (start,) = with_approval(NOW, decide(NOW + RETRY_DELAY[0], 510, [failed], 1000), approved, {}).starts
+    assert (start.kind, start.window, start.attempt) == ("window", Window(0, 500), 2)
+    # Once it is done as far as it can be, windows go on until the next attempt is due.
+    tried = replace(failed, to_approve=False, next_attempt=NOW + 60)
+    assert [(one.kind, one.window) for one in decide(NOW + 20, 510, [tried], 1000).starts] == [("window", Window(500, 510))]
+
+
+def test_a_planned_window_comes_before_a_catch_up_that_needs_another_plan() -> None:
+    asked = decide(NOW, 220, [Replica("a", 100, held=0, first_event=150, scanned=220, to_approve=True)], 1000)
+    assert with_approval(NOW, asked, {"a": PLANNED}, {}).starts == ()
+    (start,) = with_approval(NOW, asked, {"a": replace(PLANNED, approved="yes")}, {}).starts
+    assert (start.kind, start.window) == ("window", Window(100, 200))
+
+
+def test_no_catch_up_changes_what_a_recovery_has_compared_that_waits() -> None:
+    asked = Decision((Start("catch-up", Window(50, 100), 1, ("a",)),), (), settled=False)
+    recovery = replace(PLANNED, kind="bootstrap")
+    waits = with_approval(NOW, asked, {"a": recovery}, {})
+    assert (waits.starts, "a: the window 100-200 waits for approval" in waits.waiting[0]) == ((), True)
+    (start,) = with_approval(NOW, asked, {"a": replace(recovery, approved="yes")}, {}).starts
+    assert (start.kind, start.window) == ("window", Window(100, 200))
+
+
 def test_planned_then_waited_for_then_loaded() -> None:
     asked = Decision((WINDOW, Start("catch-up", Window(50, 100), 1, ("b",))), (), settled=False)
     planning = with_approval(NOW, asked, {}, {})

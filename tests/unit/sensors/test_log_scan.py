@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Barrier
 from time import monotonic
 from types import SimpleNamespace
@@ -13,15 +14,17 @@ import pytest
 from hive_metastore.ttypes import DatabaseType
 
 from hive_replication.dump import source as side
-from hive_replication.errors import MissingEvents
+from hive_replication.errors import MissingEvents, Refused, Unreachable
 from hive_replication.events.event_records import Notification
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, NotificationEvent
+from hive_replication.recover import UNFINISHED, Gap
 from repl_assets.catalog.keys import Window
+from sensors.notification_log import log_scan
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
 from sensors.notification_log.decision import MANY_EVENTS, Replica, decide
-from sensors.notification_log.log_scan import parts, read_part, replicas, states, with_gaps
+from sensors.notification_log.log_scan import parts, read_part, replicas, states, to_be_approved, with_gaps
 from sensors.notification_log.run_history import RunHistory
 from sensors.notification_log.runs import PastRun
 from tests.lags import POLICY
@@ -207,3 +210,50 @@ def test_a_table_that_is_lost_for_long_delays_no_catch_up_of_another(others: dic
         state = state.quarantine(name, evid, "no space").failed(name, evid, 1000)
     found = replicas(POLICY, {"sales": state}, RunHistory(last_catch_up={"sales": past}), Cursor(""))
     assert [(one.window, one.attempt) for one in decide(1100.0, 90, found, 1000).starts] == starts
+
+
+LOST = ReplicaState("uuid/sales", 90, at={"t": 0}, held={"t": "why"})
+BEHIND = replace(LOST, at={"t": 40})
+TAKEN = replace(LOST, at={"t": 40}, held={"t": "taken into the policy, and comes whole with the next load"})
+
+
+@pytest.mark.parametrize(
+    ("state", "gap", "replica", "log", "more"),
+    [
+        (LOST, Gap(UNFINISHED, 90, "why"), {}, 1, True),
+        (LOST, None, {}, 91, False),
+        (LOST, Refused("marked as incompatible"), {}, 1, True),
+        (BEHIND, None, {}, 1, False),
+        (BEHIND, None, {}, 60, True),
+        (TAKEN, None, {}, 1, True),
+        (replace(BEHIND, left={"gone": 30}), None, {}, 1, True),
+        (LOST, Gap(UNFINISHED, 90, "why"), {"next_attempt": 1001.0}, 1, False),
+        (LOST, Gap(UNFINISHED, 90, "why"), {"busy": "run"}, 1, False),
+        (LOST, Gap(UNFINISHED, 90, "why"), {"changed": True}, 1, False),
+    ],
+    ids=["unfinished", "hidden", "nobody knows", "behind", "purged", "taken in", "left", "not due", "busy", "changed"],
+)
+def test_catch_ups_that_may_bring_what_nobody_approved(
+    state: ReplicaState, gap: Any, replica: Any, log: int, more: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others go on by themselves: they bring events of windows that were approved."""
+
+    def find_gap(*_: object, **how: object) -> Gap | None:
+        assert how == {"read_log": False}  # as the dump of the catch-up does
+        if isinstance(gap, Exception):
+            raise gap
+        return gap
+
+    monkeypatch.setattr(log_scan, "find_gap", find_gap)
+    metastore = SimpleNamespace(event=lambda evid: evid if evid >= log else None)
+    policy = POLICY.model_copy(update={"approval": True, "excluded": "drop"})
+    connection: Any = SimpleNamespace(
+        source=SimpleNamespace(metastore=metastore, threads=SimpleNamespace(map=map)), target=SimpleNamespace(policy=policy)
+    )
+    (held,) = replicas(policy, {"sales": state}, RunHistory(), Cursor(""))
+    (found,) = to_be_approved(connection, [replace(held, **replica)], {"sales": state}, 100, 1000.0)
+    assert found.to_approve is more
+    if gap is None and not more:
+        gap = Unreachable("the source does not answer")
+        with pytest.raises(Unreachable):  # the tick ends, and the next one asks again
+            to_be_approved(connection, [held], {"sales": state}, 100, 1000.0)
