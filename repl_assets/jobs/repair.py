@@ -32,7 +32,7 @@ def repair_request(
 ) -> dg.RunRequest:
     """A run of the job for partitions of a table (all where none is named), and for checks of it afterwards.
 
-    It ends no undo that was asked for before it begins.
+    It ends no undo that was asked for before it begins, and repairs nothing where nobody has approved that.
     """
     config = {"table": table, "partitions": list(partitions), "checks": list(checks), "unless_undone": True}
     return dg.RunRequest(
@@ -85,6 +85,15 @@ def _repair_held(
     failures.raise_any()
 
 
+def _require_no_approval(specs: Specs, database: CatalogDatabase, table: str) -> None:
+    """Fails where nothing is loaded that no operator has seen: what a sensor has found is no event of an approved window."""
+    if specs.policy.approval:
+        raise dg.Failure(
+            f"{table} differs from the source, and is repaired only by hand, since the policy asks for approval: materialize "
+            f"{table}, or hive-repl repair {database.name}.{table}"
+        )
+
+
 def _require_not_undone(engine: Engine, database: CatalogDatabase, state: ReplicaState, table: str) -> None:
     """Fails where a table was undone, maybe while the run waited for its turn: then no operator asked for the undo's end."""
     target = engine.target_name(database.name)
@@ -104,7 +113,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
             "table": dg.Field(str, default_value="", description="The table; where it is empty, all that are held but undone"),
             "partitions": dg.Field([str], default_value=[], description="Of the table; where none is named, all"),
             "checks": dg.Field([str], default_value=[], description="Checks of the table to run again after the repair"),
-            "unless_undone": dg.Field(bool, default_value=False, description="Fail where the table was undone"),
+            "unless_undone": dg.Field(bool, default_value=False, description="Fail where it was undone, or needs approval"),
         },
         required_resource_keys=names.resources,
         pool=names.load_pool(database.name),
@@ -119,6 +128,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         try:
             if context.op_config["unless_undone"]:
                 _require_not_undone(engine, database, state, table)
+                _require_no_approval(specs, database, table)
             if not table:
                 _repair_held(context, engine, names, database, state)
                 return

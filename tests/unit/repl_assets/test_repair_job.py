@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -41,6 +42,7 @@ def repairs(
     monkeypatch: pytest.MonkeyPatch,
     held: Mapping[str, str] = MappingProxyType({"u": "failed"}),
     undone: int | None = None,
+    specs: Specs = SPECS,
     **config: Any,
 ) -> tuple[str, list[object]]:
     """How a repair with this configuration fails where these are held, and what it repairs and checks."""
@@ -60,7 +62,7 @@ def repairs(
         return Finding()
 
     monkeypatch.setattr("repl_assets.checks.table_checks.TableCheck.find", find)
-    return failure(repair_job(SPECS, SALES), config), done
+    return failure(repair_job(specs, SALES), config), done
 
 
 def test_a_repair_takes_the_table_whatever_its_case(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +104,16 @@ def test_a_repair_that_a_sensor_asked_for_ends_no_undo_since(
     found, done = repairs(monkeypatch, held, undone, **config["config"])
     assert (found.startswith(why) and bool(found) == bool(why), done) == (True, [] if why else [(table, ())])
     assert repairs(monkeypatch, held, undone, table=table) == ("", [(table, ())])
+
+
+def test_what_a_sensor_has_found_is_repaired_by_hand_where_loads_are_approved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dump of a repair is of the table as it is now, with events of windows that nobody has approved yet."""
+    specs = replace(SPECS, policy=SPECS.policy.model_copy(update={"approval": True}))
+    (config,) = repair_request(SPECS.names, "sales", "t", [], run_key="k").run_config["ops"].values()
+    found, done = repairs(monkeypatch, specs=specs, **config["config"])
+    assert found.startswith("t differs from the source, and is repaired only by hand, since the policy asks for approval")
+    assert done == []
+    assert repairs(monkeypatch, specs=specs, table="t") == ("", [("t", ())])
 
 
 @pytest.mark.parametrize(
