@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from hive_replication.cli.main import run
+from hive_replication.load.replica.held_retries import CATCH_UP_DELAY
 from hive_replication.metastore.types import copy_of
 from hive_replication.plans.approval import Approvals
 from repl_assets.catalog.catalog import read_catalog
@@ -114,3 +115,43 @@ def test_a_window_is_planned_then_approved_then_loaded(
     (seen,) = sensor.instance.fetch_observations(sensor.names.database(name, "load"), limit=1).records
     assert f"{name}.other" in str(seen.asset_observation.metadata["plan"].value)  # type: ignore[union-attr]
     assert sensor.warehouse.content(source=False) != sensor.warehouse.content(source=True)
+
+
+def test_a_table_that_a_bootstrap_could_not_do_brings_nothing_that_was_not_approved(sensor: Sensor) -> None:
+    """Its catch-up is a recovery: it brings all events up to now, and drops what the source has dropped."""
+    name, warehouse = sensor.warehouse.database, sensor.warehouse
+    warehouse.sql("CREATE TABLE third (a INT)")
+    warehouse.load_data("plain", "2\n", name="vanishing")
+    planning = sensor.request()
+    assert sensor.run(planning).success
+    location = sensor.source.table(name, "plain").sd.location  # type: ignore[union-attr]
+    warehouse.connection.source.storage.delete(f"{location}/vanishing")
+    assert approve(sensor, str(planning.partition_key))
+    assert sensor.run(sensor.request()).success
+    bootstrapped = warehouse.content(source=False)
+    assert set(bootstrapped) == {"other", "third"}
+    warehouse.load_data("other", "3\n")
+    warehouse.sql("DROP TABLE third")
+    planning = sensor.request(later=CATCH_UP_DELAY[0] + 1)
+    window = str(planning.partition_key)
+    assert (stages(planning), window) == ({"dump", "plan"}, f"0-{warehouse.applied()}")
+    assert sensor.run(planning).success
+    assert f"the window {window} waits for approval" in sensor.reason(later=CATCH_UP_DELAY[0] + 1)
+    # Nor does a run that an operator starts load the dump, or another one, before it is approved.
+    for chosen in ({"load"}, {"dump", "load"}):
+        keys = [sensor.names.database(name, stage) for stage in sorted(chosen)]  # type: ignore[arg-type]
+        assert not sensor.run(dg.RunRequest(partition_key=window, asset_selection=keys)).success
+    assert warehouse.content(source=False) == bootstrapped
+    assert approve(sensor, window)
+    # That run has compared the replica again: the plan is of another comparison, and is made anew.
+    assert not sensor.run(sensor.request(later=CATCH_UP_DELAY[0] + 1)).success
+    later = CATCH_UP_DELAY[0] + RETRY_DELAY[0] + 60
+    planning = sensor.request(later=later)
+    assert (stages(planning), planning.partition_key) == ({"dump", "plan"}, window)
+    assert sensor.run(planning).success
+    assert approve(sensor, window)
+    load = sensor.request(later=later)
+    assert stages(load) == {"load"}
+    assert sensor.run(load).success
+    warehouse.assert_equal()
+    assert Approvals.of(sensor.policy).waiting(name) is None
