@@ -31,8 +31,8 @@ def long_idle(
     """
     old: list[tuple[int, str, Replica]] = []
     for one in seen:
-        if one.applied is None or one.first_event is not None or one.busy or one.unfinished(one.scanned):
-            continue
+        if one.applied is None or one.first_event is not None or one.busy or one.unfinished(one.scanned) or one.to_approve:
+            continue  # what is planned or approved is of where it stands
         age, behind = now - found[one.database].applied_time, one.scanned - one.applied
         if behind > 0 and (age > event_ttl / 4 or behind >= connection.source.policy.max_events):
             old.append((one.applied, one.database, one))

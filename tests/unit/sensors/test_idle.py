@@ -67,6 +67,7 @@ def test_those_are_idle_for_long_whose_event_is_far_back() -> None:
     assert found(connection, near, far, event_ttl=300) == [far, near]
     busy, working = Replica("sales", 1, scanned=150, busy="run"), Replica("stock", 1, scanned=150, first_event=2)
     assert found(connection, busy, working, Replica("new", None, scanned=150)) == []
+    assert found(connection, replace(far, held=0, to_approve=True)) == []  # the plan that waits is of where it stands
 
 
 def test_a_run_reads_the_log_where_a_transaction_is_open_on_the_replica(monkeypatch: pytest.MonkeyPatch) -> None:
