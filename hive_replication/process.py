@@ -19,6 +19,7 @@ _MACHINE = Path("/etc/machine-id")
 #: Inode of the first process namespace: what runs there is in no container, and reads the machine's own files.
 _OUTERMOST = 0xEFFFFFFC
 _ACTOR = ContextVar("actor", default="")
+_STEP = 600.0  # seconds by which a clock may have been set since an earlier version noted a time of day
 _SHOWN = 12  # characters of an id: metastores keep 128 of a host's name
 
 
@@ -39,16 +40,16 @@ def machine() -> str:
 
 
 def this_process() -> str:
-    """This process: machine, process id and start time."""
+    """This process: machine, process id and start, see :func:`identity`."""
     return identity(os.getpid())
 
 
 def identity(pid: int) -> str:
-    """A process of this machine, as :func:`this_process` says it; one that has ended already has no start time."""
-    started = ""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        started = f" {psutil.Process(pid).create_time():.2f}"
-    return f"{machine()} {pid}{started}"
+    """A process of this machine, as :func:`this_process` says it; one that has ended already has no start.
+
+    The start is told since the machine's own, in clock ticks: of a process that lives, its time of day changes with the clock.
+    """
+    return f"{machine()} {pid} {_started(pid)}".rstrip()
 
 
 def is_gone(process: str) -> bool:
@@ -57,7 +58,7 @@ def is_gone(process: str) -> bool:
     That is so for other machines, and for identities of earlier versions, which lack the machine's boot id.
 
     Args:
-        process: of :func:`this_process`; the start time may be left out.
+        process: of :func:`this_process`; the start may be left out.
     """
     where, pid, started = _parts(process)
     if not pid.isdigit() or not _tells_start(where):
@@ -66,8 +67,7 @@ def is_gone(process: str) -> bool:
         return _is_before_restart(where)
     try:
         os.kill(int(pid), 0)
-        found = psutil.Process(int(pid))
-        return (bool(started) and f"{found.create_time():.2f}" != started) or found.status() == psutil.STATUS_ZOMBIE
+        return _is_another(int(pid), started) or psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE
     except PermissionError:  # another user's, which /proc may hide
         return False
     except (ProcessLookupError, psutil.NoSuchProcess):
@@ -115,10 +115,26 @@ def acting_as(who: str) -> Generator[None]:
 
 
 def _parts(process: str) -> tuple[str, str, str]:
-    """Machine, process id and start time of an identity, "" where it lacks one."""
+    """Machine, process id and start of an identity, "" where it lacks one."""
     where, _, numbers = process.partition(" ")
     pid, _, started = numbers.partition(" ")
     return where, pid, started
+
+
+def _started(pid: int) -> str:
+    """Clock ticks from the machine's start to a process's (proc(5)); "" where there is no such process, or it is hidden."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()  # from the third one: names have spaces
+        return fields[22 - 3].decode()
+    return ""
+
+
+def _is_another(pid: int, started: str) -> bool:
+    """Whether a process that runs is not the one of that number that was noted, as far as its start is known."""
+    if "." in started and started.replace(".", "", 1).isdecimal():  # of earlier versions: seconds since the epoch
+        return abs(psutil.Process(pid).create_time() - float(started)) > _STEP
+    found = _started(pid)
+    return bool(started and found) and found != started
 
 
 def _tells_start(where: str) -> bool:

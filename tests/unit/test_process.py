@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hive_replication import process
@@ -43,6 +44,27 @@ def test_processes_of_this_machine(ended: int) -> None:
     assert is_gone(f"{host} {pid} 1.00"), "another process had this number before"
     assert not is_gone("")
     assert not is_gone(f"{machine()} x")
+
+
+@pytest.mark.parametrize("step", [1, -3600, 36_000], ids=["a second", "an hour back", "a virtual machine that was suspended"])
+def test_a_process_that_lives_is_none_that_ended_once_the_clock_is_set(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Linux tells as a process's start is since the machine's own, which moves with the clock as a time of day."""
+    before, booted = this_process(), psutil.boot_time()
+    monkeypatch.setattr("psutil._pslinux.boot_time", lambda: booted + step)
+    assert psutil.boot_time() == booted + step
+    assert not is_gone(before)
+    assert this_process() == before
+    host, pid, started = before.split()
+    assert is_gone(f"{host} {pid} {int(started) - 100}"), "another process had this number before"
+
+
+def test_a_time_of_day_that_an_earlier_version_noted_is_the_same_within_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = psutil.Process()
+    then = f"{machine()} {process.pid} {process.create_time():.2f}"
+    booted = psutil.boot_time()
+    for step, another in ((0, False), (1, False), (-120, False), (36_000, True)):
+        monkeypatch.setattr("psutil._pslinux.boot_time", lambda at=booted + step: at)
+        assert is_gone(then) is another
 
 
 def test_two_hosts_of_one_name(restart: pytest.MonkeyPatch, ended: int, tmp_path: Path) -> None:
