@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.process import identity
 
 _START_SECONDS = 300.0  # two cores that start sixteen servers from a cold disk, beside other work
 _STOP_SECONDS = 20.0
@@ -62,11 +63,7 @@ def start(server: Server) -> None:
                 f" (the port is kept in metastores, so it cannot change during the life of {server.folder.parent})"
             )
     pid = _spawn(server)
-    try:
-        started = psutil.Process(pid).create_time()
-    except psutil.NoSuchProcess:
-        started = 0.0
-    record = {"pid": pid, "started": started, "end": server.end}
+    record = {"pid": pid, "process": identity(pid), "end": server.end}
     _pid_file(server.folder).write_text(json.dumps(record), encoding="utf-8")
 
 
@@ -98,7 +95,10 @@ def running(folder: Path) -> psutil.Process | None:
     try:
         record = json.loads(_pid_file(folder).read_text(encoding="utf-8"))
         process = psutil.Process(record["pid"])
-        same = abs(process.create_time() - record["started"]) < 1.0
+        if known := record.get("process"):
+            same = identity(process.pid) == known
+        else:  # of an earlier version: a time of day, which moves when the clock is set
+            same = abs(process.create_time() - record["started"]) < 1.0
         # The first thread of a dying JVM is a zombie while others still hold its ports.
         ended = process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
         return process if same and not ended else None

@@ -1,8 +1,10 @@
 """Who waits for a server learns which process ended, and what it said last."""
 
+import contextlib
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hive_replication.errors import ReplicationError
@@ -36,6 +38,25 @@ def test_who_waits_too_long_reads_what_the_server_printed(tmp_path: Path) -> Non
             processes.wait(server, seconds=2)
     finally:
         processes.stop([server.folder])
+
+
+@pytest.mark.parametrize("step", [1, -3600])
+def test_a_server_runs_and_is_stopped_where_the_clock_was_set_meanwhile(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what stops servers leaves them, and nothing starts beside them: they have the ports."""
+    server, booted = _server(tmp_path / "one", "import time; time.sleep(60)", 1), psutil.boot_time()
+    processes.start(server)
+    process = processes.running(server.folder)
+    assert process
+    try:
+        monkeypatch.setattr("psutil._pslinux.boot_time", lambda: booted + step)
+        assert processes.running(server.folder) is not None
+        processes.stop([server.folder])
+        assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE  # nobody reaps it in some containers
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def _server(folder: Path, code: str, port: int) -> Server:
