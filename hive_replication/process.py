@@ -74,6 +74,18 @@ def is_gone(process: str) -> bool:
         return True
 
 
+def lives(process: str) -> bool:
+    """Whether a process of this machine is known to be; False if that cannot be known from here.
+
+    Args:
+        process: of :func:`this_process`.
+    """
+    where, pid, started = _parts(process)
+    if where != machine() or not started or not pid.isdigit():
+        return False
+    return _started(int(pid)) == started and not is_gone(process)
+
+
 def interrupt(process: str) -> bool:
     """Sends SIGINT to a process of this machine; False where it has ended, or runs elsewhere.
 

@@ -10,7 +10,7 @@ import time
 
 import dagster as dg
 
-from hive_replication.process import is_gone
+from hive_replication.process import is_gone, lives
 from repl_assets.catalog.keys import HEARTBEAT_TAG, PROCESS_TAG
 from resources.heartbeat import LOST
 
@@ -56,8 +56,12 @@ def report_dead(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
 
 
 def has_ended(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Whether the process of an unfinished run has ended, or has given no sign of life for long, wherever it was."""
-    return is_dead(instance, run) or _is_lost(instance, run)
+    """Whether the process of an unfinished run has ended, or may be anywhere and has given no sign of life for long.
+
+    One that lives here may have given none since the machine was suspended, or since its clock was set.
+    """
+    process = process_of(instance, run)
+    return is_gone(process) or (not lives(process) and _is_lost(instance, run))
 
 
 def _is_lost(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:

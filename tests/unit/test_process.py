@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from hive_replication import process
-from hive_replication.process import is_gone, machine, this_process
+from hive_replication.process import is_gone, lives, machine, this_process
 
 OUTERMOST = 0xEFFFFFFC
 
@@ -44,6 +44,13 @@ def test_processes_of_this_machine(ended: int) -> None:
     assert is_gone(f"{host} {pid} 1.00"), "another process had this number before"
     assert not is_gone("")
     assert not is_gone(f"{machine()} x")
+
+
+def test_what_is_known_to_live(ended: int) -> None:
+    host, pid, started = this_process().split()
+    assert lives(this_process())
+    others = (f"{host} {pid} 1", f"{host} {pid}", f"{host} {ended} {started}", f"another/1/2 {pid} {started}", "", f"{host} x 1")
+    assert not any(map(lives, others))
 
 
 @pytest.mark.parametrize("step", [1, -3600, 36_000], ids=["a second", "an hour back", "a virtual machine that was suspended"])

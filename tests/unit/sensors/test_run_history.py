@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.process import machine
-from repl_assets.catalog.dead_runs import is_dead, process_of, process_tag
-from repl_assets.catalog.keys import PROCESS_TAG, SOURCE_TAG, TARGET_TAG, Names, Stage, Window
+from hive_replication.process import machine, this_process
+from repl_assets.catalog.dead_runs import has_ended, is_dead, process_of, process_tag
+from repl_assets.catalog.keys import HEARTBEAT_TAG, PROCESS_TAG, SOURCE_TAG, TARGET_TAG, Names, Stage, Window
+from resources.heartbeat import LOST
 from sensors.notification_log.cursor import Cursor
 from sensors.notification_log.log_scan import replicas
 from sensors.notification_log.run_history import run_history
@@ -138,3 +142,18 @@ def test_the_process_of_a_run_is_its_own() -> None:
             assert (process_of(instance, own), process_of(instance, other)) == (process, "")
         assert process_of(instance, run) == ""
         assert not is_dead(instance, run)
+
+
+@pytest.mark.parametrize(("process", "lost"), [(this_process(), False), (f"another/4026532281/{'0' * 12} 7 100", True)])
+def test_a_run_whose_process_lives_here_is_not_lost(process: str, lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that was suspended goes on hours later: the sensor looks before the run has given a sign of life."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        run_id = a_run(instance, dg.DagsterRunStatus.STARTED, "4999000-5000000", {})
+        instance.add_run_tags(run_id, process_tag(run_id, process) | {HEARTBEAT_TAG: run_id})
+        run = instance.get_run_by_id(run_id)
+        assert run
+        instance.report_engine_event("The run is at work", run)
+        assert not has_ended(instance, run)
+        now = time.time()
+        monkeypatch.setattr("repl_assets.catalog.dead_runs.time", SimpleNamespace(time=lambda: now + LOST + 60))
+        assert has_ended(instance, run) is lost
