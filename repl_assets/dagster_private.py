@@ -15,13 +15,13 @@ On an upgrade of Dagster ``tests/unit/repl_assets/test_dagster_private.py`` name
 - ``GrpcServerCodeLocationOrigin``, ``DagsterGrpcClient``: the sensor ``catalog`` asks its own code server to load the definitions
   again. Without them operators choose Reload in Dagster's Deployment page, as the sensor says.
 - ``is_valid_email``: which owners Dagster takes as e-mail addresses; without it call every owner a team.
-- ``DefinitionsLoadContext``, ``DefinitionsLoadType``: whether definitions are loaded, or reconstructed for a run. Without them
-  let the component read its catalog each time.
+- ``DefinitionsLoadContext``, ``DefinitionsLoadType``: whether definitions are loaded, or reconstructed for a run, and what the
+  load gave the run along. Without them let the component read its catalog each time, and runs the policies as they were kept.
 - ``LaunchRunContext``, ``GrpcServerCodeLocation``, ``CheckRunHealthResult``, ``WorkerStatus``, ``GRPC_INFO_TAG``: what a run
   launcher gets and answers; look at ``DefaultRunLauncher``. ``execute_run_command``, ``ExecuteRunArgs``,
-  ``RepositoryPythonOrigin``, ``recon_repository_from_origin``, ``serialize_value``, ``deserialize_value``: the command
-  ``dagster api execute_run``, and what it loads. Without them leave ``run_launcher`` out of ``dagster.yaml``: each run then
-  imports and makes everything again.
+  ``RepositoryPythonOrigin``, ``RepositoryLoadData``, ``recon_repository_from_origin``, ``serialize_value``,
+  ``deserialize_value``: the command ``dagster api execute_run``, and what it loads. Without them leave ``run_launcher`` out of
+  ``dagster.yaml``: each run then imports and makes everything again.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import dagster as dg
 from dagster._cli.api import execute_run_command
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
+from dagster._core.definitions.repository_definition import RepositoryLoadData
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.instance.utils import RUNLESS_RUN_ID
 from dagster._core.launcher import CheckRunHealthResult, LaunchRunContext, WorkerStatus
@@ -79,6 +80,7 @@ __all__ = [
     "GrpcServerCodeLocationOrigin",
     "LaunchRunContext",
     "PartitionKeyFilter",
+    "RepositoryLoadData",
     "RepositoryPythonOrigin",
     "SqlEventLogStorage",
     "SqlEventLogStorageTable",

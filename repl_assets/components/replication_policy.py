@@ -6,7 +6,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self, cast
@@ -19,11 +19,12 @@ from pydantic import BaseModel, ValidationError
 from hive_replication.connect.databases import resolved, with_databases
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import Policy, load_policy
-from hive_replication.policy.wrong_setting import KEPT, described
+from hive_replication.policy.wrong_setting import described
 from repl_assets.build import MOST_TABLES, policy_definitions
 from repl_assets.catalog.catalog import Catalog, read_catalog
 from repl_assets.components.kept_files import write_whole
 from repl_assets.components.last_policy import keep_policy, kept_policy, place_of
+from repl_assets.components.policy_of_runs import give, given
 from repl_assets.components.reading import BUDGET, note_reading, read_again, was_read
 from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadType
 from sensors.catalog import catalog_sensor
@@ -59,7 +60,9 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         MOST_TABLES
     )
     defs_state: ResolvedDefsStateConfig = field(default_factory=DefsStateConfigArgs.local_filesystem)
-    # Without types, so that they are no attributes of defs.yaml: where the policy is kept, and why that one is used; the catalog.
+    # Without types, so that they are no attributes of defs.yaml: the policy of the definitions, where it is kept, and why that
+    # one is used; the catalog.
+    in_use = cast("Policy | None", None)
     kept_at = cast("Path | None", None)
     catalog_at = cast("Path | None", None)
     problem = ""
@@ -67,20 +70,26 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
 
     @classmethod
     def load(cls, attributes: BaseModel | None, context: dg.ComponentLoadContext) -> Self:
-        """Loads the component; with the policy of the last time, and an alarm, where the present one is not valid."""
+        """Loads the component: in a run with the policy that its code server has, whatever is written by now.
+
+        With the policy of the last time, and an alarm, where the present one is not valid.
+        """
         loaded = super().load(attributes, context)
-        place = place_of(context, loaded.policy_file)
+        loaded.kept_at = place_of(context, loaded.policy_file)
+        if of_code_server := given(context):
+            loaded.in_use, loaded.problem = of_code_server
+            return loaded
         try:
-            policy = loaded.settings()
-            for problem in policy.without_effect() if policy else ():
+            loaded.in_use = loaded.written()
+            for problem in loaded.in_use.without_effect() if loaded.in_use else ():
                 _LOG.warning("a setting of %s does nothing: %s", loaded.policy_file or "defs.yaml", problem)
         except ReplicationError as error:
-            if (last := kept_policy(place)) is None:
+            if (last := kept_policy(loaded.kept_at)) is None:
                 raise
             _LOG.warning("the policy %s as it was loaded last is used: %s", last.name, error)
-            loaded = replace(loaded, policy=last.model_dump(mode="json"), policy_file=None)
-            loaded.problem = str(error)
-        loaded.kept_at = place
+            loaded.in_use, loaded.problem = last, str(error)
+        if loaded.in_use:
+            give(context, loaded.in_use, loaded.problem)
         return loaded
 
     @property
@@ -94,7 +103,11 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         return DefsStateConfig.from_args(self.defs_state, default_key=key)
 
     def settings(self) -> Policy | None:
-        """The policy, or None where neither a file nor a policy is named.
+        """The policy of the definitions, or None where neither a file nor a policy is named; raises as :meth:`written`."""
+        return self.in_use or self.written()
+
+    def written(self) -> Policy | None:
+        """The policy as its file, or ``defs.yaml``, has it now.
 
         Raises:
             BadRequest: the file or the policy is wrong, or both are given.
@@ -103,7 +116,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             raise BadRequest("give either policy or policy_file, not both")
         if self.policy is not None:
             try:
-                return Policy.model_validate(self.policy, context=KEPT if self.problem else None)
+                return Policy.model_validate(self.policy)
             except ValidationError as error:
                 raise BadRequest(f"the policy is not valid: {described(error)}") from error
         return load_policy(Path(self.policy_file)) if self.policy_file else None
@@ -219,8 +232,9 @@ def why_no_reload(loaded: Collection[tuple[ReplicationPolicy, Policy | None]]) -
             if one.problem:
                 return f"{one.problem}; correct it, then Reload on Dagster's Deployment page"
             try:
-                if one.settings() != policy:
-                    return f"{one.policy_file} was changed; Reload on Dagster's Deployment page makes the change take effect"
+                if one.written() != policy:
+                    changed = one.policy_file or "defs.yaml"
+                    return f"{changed} was changed; Reload on Dagster's Deployment page makes the change take effect"
             except ReplicationError as error:
                 return str(error)
         return ""

@@ -1,7 +1,8 @@
 """``python -m repl_assets.run_launcher.fork_server``: a process with the definitions of a code location; its forks are runs.
 
-It reads the origin of the code location, serialized by Dagster, and answers an empty line once the definitions are made; then it
-reads the arguments of runs and answers the process id of each one's fork. It ends with its input; the runs go on.
+It reads the origin of the code location and what its code server gives runs along, both serialized by Dagster, and answers an
+empty line once the definitions are made; then it reads the arguments of runs and answers the process id of each one's fork. It
+ends with its input; the runs go on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 from typing import TextIO
 
 from repl_assets.dagster_private import (
+    RepositoryLoadData,
     RepositoryPythonOrigin,
     deserialize_value,
     execute_run_command,
@@ -23,9 +25,11 @@ def main() -> None:
     """Serves until the input ends; in a fork, executes the run."""
     requests, answers = _streams()
     origin = deserialize_value(requests.readline(), RepositoryPythonOrigin)
+    given = deserialize_value(text, RepositoryLoadData) if (text := requests.readline().strip()) else None
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C reaches the runs as well, which heed it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets runs that have ended
-    recon_repository_from_origin(origin).get_definition().get_implicit_global_asset_job_def()
+    code = recon_repository_from_origin(origin).with_repository_load_data(given)
+    code.get_definition().get_implicit_global_asset_job_def()
     gc.freeze()  # pages that forks share are not written to by the garbage collector
     print(file=answers)
     while run := requests.readline().strip():

@@ -36,7 +36,7 @@ class ForkingRunLauncher(dg.DefaultRunLauncher):
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
-        self._servers: dict[str, tuple[str, ForkServer]] = {}
+        self._servers: dict[str, tuple[tuple[str, str], ForkServer]] = {}
         self._lock = Lock()
 
     @property
@@ -89,15 +89,22 @@ class ForkingRunLauncher(dg.DefaultRunLauncher):
         location = context.workspace.get_code_location(name)
         if not isinstance(location, GrpcServerCodeLocation):
             return None
-        loaded = location.client.get_server_id()  # another one after the definitions were loaded again
+        given = self._given(context.dagster_run)
+        loaded = location.client.get_server_id(), given  # another id after the definitions were loaded again
         with self._lock:
-            known, server = self._servers.get(name, ("", None))
+            known, server = self._servers.get(name, (None, None))
             if server is None or known != loaded or server.was_killed():
                 if server is not None:
                     server.close()
-                server = ForkServer(code.repository_origin)
+                server = ForkServer(code.repository_origin, given)
                 self._servers[name] = loaded, server
             return server
+
+    def _given(self, run: dg.DagsterRun) -> str:
+        """What the code server gave the run along, such as policies, serialized; one that waited may have it of another load."""
+        if not run.has_repository_load_data or run.execution_plan_snapshot_id is None:
+            return ""
+        return serialize_value(self._instance.get_execution_plan_snapshot(run.execution_plan_snapshot_id).repository_load_data)
 
 
 class ForkServer:
@@ -105,15 +112,16 @@ class ForkServer:
 
     Args:
         origin: of the code location's definitions (Dagster's ``RepositoryPythonOrigin``).
+        given: what the code server gives its runs along (Dagster's ``RepositoryLoadData``), serialized, or "".
     """
 
-    def __init__(self, origin: Any) -> None:
+    def __init__(self, origin: Any, given: str = "") -> None:
         command = [origin.executable_path, "-m", "repl_assets.run_launcher.fork_server"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._requests, self._answers = cast("IO[str]", self._process.stdin), cast("IO[str]", self._process.stdout)
         self._lock, self._has_definitions = Lock(), False
         with suppress(BrokenPipeError):  # it cannot be started: it is never ready
-            print(serialize_value(origin), file=self._requests, flush=True)
+            print(serialize_value(origin), given, sep="\n", file=self._requests, flush=True)
 
     def ready(self) -> bool:
         """Whether it has the definitions; never where they cannot be made, which the daemon's log says."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import dagster as dg
 import psutil
 import pytest
+from dagster._core.definitions.selector import JobSubsetSelector
 from dagster._core.launcher import WorkerStatus
 from dagster._core.remote_representation import code_location
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
@@ -27,6 +28,14 @@ _CODE = """
 import os, time
 from pathlib import Path
 import dagster as dg
+from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
+
+context = DefinitionsLoadContext.get()
+if context.load_type is DefinitionsLoadType.INITIALIZATION:
+    GIVEN = Path(__file__).with_name("policy").read_text()
+    context.add_to_pending_reconstruction_metadata("policy", GIVEN)
+else:
+    GIVEN = context.reconstruction_metadata.get("policy", "none")
 
 with open(Path(__file__).with_name("imports"), "a") as imports:
     print(os.getpid(), file=imports)
@@ -34,7 +43,8 @@ with open(Path(__file__).with_name("imports"), "a") as imports:
 @dg.asset
 def made() -> dg.MaterializeResult:
     print("what user code prints")
-    return dg.MaterializeResult(metadata={"version": VERSION, "parent": os.getppid(), "environment": os.environ["OF_DAEMON"]})
+    found = {"version": VERSION, "policy": GIVEN, "parent": os.getppid(), "environment": os.environ["OF_DAEMON"]}
+    return dg.MaterializeResult(metadata=found)
 
 @dg.asset
 def slow() -> None:
@@ -63,11 +73,18 @@ class Daemon:
 
     def launch(self, asset: str) -> str:
         """Launches a run that materializes an asset."""
+        run_id = self.request(asset)
+        self.instance.launch_run(run_id, self.workspace)
+        return run_id
+
+    def request(self, asset: str) -> str:
+        """A run that materializes an asset, as it waits in the queue."""
         location = self.workspace.get_code_location(self.workspace.code_location_names[0])
         assert isinstance(location, code_location.GrpcServerCodeLocation)
         repository = next(iter(location.get_repositories().values()))
-        job = repository.get_full_job("__ASSET_JOB")
         selection = frozenset({dg.AssetKey(asset)})
+        job = location.get_job(JobSubsetSelector(location.name, repository.name, "__ASSET_JOB", None, selection))
+        plan = location.get_execution_plan(job, {}, None, None, self.instance)
         run = self.instance.create_run(
             job_name=job.name,
             run_id=None,
@@ -77,7 +94,7 @@ class Daemon:
             root_run_id=None,
             parent_run_id=None,
             step_keys_to_execute=None,
-            execution_plan_snapshot=None,
+            execution_plan_snapshot=plan.execution_plan_snapshot,
             job_snapshot=job.job_snapshot,
             parent_job_snapshot=None,
             asset_selection=selection,
@@ -88,7 +105,6 @@ class Daemon:
             job_code_origin=job.get_python_origin(),
             asset_graph=repository.asset_graph,
         )
-        self.instance.launch_run(run.run_id, self.workspace)
         return run.run_id
 
     def run(self, run_id: str) -> dg.DagsterRun:
@@ -120,6 +136,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Has the code location's file."""
     made = tmp_path_factory.mktemp("launcher")
     (made / "project.py").write_text(f"VERSION = 1\n{_CODE}")
+    (made / "policy").write_text("first")
     return made
 
 
@@ -185,6 +202,20 @@ def test_definitions_that_are_loaded_again_count(daemon: Daemon, folder: Path) -
     daemon.reload()
     assert daemon.finished(daemon.launch("made"))["version"] == 2
     assert daemon.finished(daemon.forks())["version"] == 2
+
+
+def test_a_run_has_what_its_code_server_was_loaded_with(daemon: Daemon, folder: Path) -> None:
+    """As a policy: what forks runs begins with the first run, which may be long after the code server was loaded."""
+    daemon.launcher.dispose()
+    (folder / "policy").write_text("edited")
+    assert daemon.finished(daemon.launch("made"))["policy"] == "first"
+    assert daemon.finished(daemon.forks())["policy"] == "first"
+    waiting = daemon.request("made")
+    daemon.reload()
+    assert daemon.finished(daemon.forks())["policy"] == "edited"
+    daemon.instance.launch_run(waiting, daemon.workspace)
+    assert daemon.finished(waiting)["policy"] == "first"
+    assert daemon.finished(daemon.forks())["policy"] == "edited"
 
 
 def test_runs_outlive_what_forked_them(daemon: Daemon) -> None:

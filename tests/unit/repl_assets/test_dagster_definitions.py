@@ -478,6 +478,64 @@ def test_a_policy_that_is_not_valid_leaves_the_last_one_in_use_with_an_alarm(tmp
     assert "the policy default as it was loaded last is used" in done.stderr
 
 
+_RELOADED = """
+import sys, pathlib, yaml
+from dagster._core.code_pointer import ModuleCodePointer
+from dagster._core.definitions.reconstruct import initialize_repository_def_from_pointer, reconstruct_repository_def_from_pointer
+from repl_assets.components import replication_policy
+from repl_assets.catalog.catalog import Catalog
+replication_policy.read_catalog, replication_policy.resolved = lambda *_: Catalog(), lambda policy, *_, **__: policy
+whys = []
+why_no_reload = replication_policy.why_no_reload
+replication_policy.why_no_reload = lambda loaded: whys.append(why_no_reload(loaded)) or whys[-1]
+pointer, file = ModuleCodePointer("project.definitions", "made", "."), pathlib.Path(sys.argv[1])
+def write(before, after):
+    file.write_text(file.read_text().replace(before, after))
+def said(repository):
+    shown = repository.get_top_level_resources()["connection"].description.split("```")[1].removeprefix("yaml")
+    print(*yaml.safe_load(shown)["databases"].values(), bool(whys[-1]()))
+    return repository.repository_load_data
+given = said(initialize_repository_def_from_pointer(pointer))  # the code server
+write("sales_copy", "sales_dr")
+said(reconstruct_repository_def_from_pointer(pointer, given))  # a run
+write("databases", "no_setting")
+said(reconstruct_repository_def_from_pointer(pointer, given))
+write("no_setting", "databases")
+again = said(initialize_repository_def_from_pointer(pointer))  # Reload
+said(reconstruct_repository_def_from_pointer(pointer, given))  # it was requested before
+said(reconstruct_repository_def_from_pointer(pointer, again))
+"""
+
+
+@pytest.mark.parametrize("place", ["policy_file", "policy"])
+def test_a_policy_that_was_edited_acts_in_runs_once_the_code_server_has_loaded_it(place: str, tmp_path: Path) -> None:
+    """It dropped what it left out, or made another replica, while the sensors went on with the policy of before."""
+    content = policy().model_dump(mode="json", exclude_defaults=True)
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    attributes = {"policy_file": "policy.yaml"} if place == "policy_file" else {"policy": content}
+    spec = {"type": "repl_assets.components.ReplicationPolicy", "attributes": attributes}
+    defs = tmp_path / "project" / "defs"
+    (defs / "one").mkdir(parents=True)
+    (defs / "one" / "defs.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    (tmp_path / "project" / "__init__.py").touch()
+    (tmp_path / "project" / "definitions.py").write_text(
+        "import pathlib\nimport dagster as dg\n@dg.definitions\ndef made():\n"
+        "    return dg.load_from_defs_folder(path_within_project=pathlib.Path(__file__).parent)\n"
+    )
+    (tmp_path / "dg.toml").write_text('directory_type = "project"\n[project]\nroot_module = "project"\n', encoding="utf-8")
+    file = tmp_path / "policy.yaml" if place == "policy_file" else defs / "one" / "defs.yaml"
+    done = subprocess.run(
+        [sys.executable, "-c", _RELOADED, str(file)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    before, after = "sales_copy True", "sales_dr False"
+    assert done.stdout.splitlines() == ["sales_copy False", before, before, after, before, after], done.stderr
+
+
 def test_a_policy_that_an_earlier_version_took_stays_in_use_where_this_one_refuses_it(tmp_path: Path) -> None:
     """What was kept was refused for the same reason, so that the sensors and alarms of all policies ended."""
     now = policy().model_dump(mode="json", exclude_defaults=True)
@@ -499,7 +557,7 @@ def test_a_policy_that_an_earlier_version_took_stays_in_use_where_this_one_refus
     one = component(policy=used.model_dump(mode="json"))
     with pytest.raises(BadRequest):
         one.settings()
-    one.problem = "the file is not valid"
+    one.in_use = used
     assert one.settings() == used
     keep_policy(place, used)
     assert kept_policy(place) == used
