@@ -106,7 +106,7 @@ class _Copying:
         self._access: Access | None = None  # that the replica should have
         self._mode: int | None = None  # with which it is made
         self._attempts = 0
-        self._asked = 0.0  # when the status of a candidate was asked for
+        self._dated = True  # whether a candidate's store tells its time
 
     def run(self) -> CopyResult | CopyFailure:
         """One round over all candidates."""
@@ -272,16 +272,17 @@ class _Copying:
 
     def _expect_unchanged(self, uri: str, before: FileStatus) -> None:
         """Raises an error where a file was replaced while it was read: its pieces may be of two versions."""
-        dated = before.modified < self._asked  # a store that tells no time says that it is now
-        after = self._status(uri)
+        dated, after = self._dated, self._status(uri)
         if after.size != before.size or (dated and after.modified != before.modified):
             raise ReplicationError(f"{uri} was changed while it was read")
 
     def _status(self, uri: str) -> FileStatus:
-        self._asked = time.time()
+        asked = time.time()
         status = self._source.status(uri)
         if status is None or status.is_dir:
             raise _Gone("is absent" if status is None else "is a directory")
+        # A store that tells no time says that it is now, by this clock; others tell the time by their own, which may be ahead.
+        self._dated = not asked <= status.modified <= time.time()
         return status
 
     def _write(self, status: FileStatus, temporary: str, chunks: Iterator[bytes], block_size: int | None = None) -> int:

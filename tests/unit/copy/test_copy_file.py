@@ -274,7 +274,7 @@ class Replacing(Storage):
             path = Path(uri.removeprefix("file://"))
             with path.open("r+b") as file:
                 file.write(b"ABCDEFGHI")
-            os.utime(path, (self.times, self.times))
+            os.utime(path, (1 + self.times,) * 2)
         yield from pieces
 
 
@@ -299,6 +299,18 @@ def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
     assert isinstance(answer, CopyFailure)
     assert (answer.kind, "part-0 was changed while it was read" in answer.reason) == ("failed", True)
     assert place == "taken" or names(tmp_path) == []
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again_where_its_stores_clock_is_ahead(tmp_path: Path) -> None:
+    class Ahead(Replacing):
+        def status(self, uri: str) -> FileStatus | None:
+            found = super().status(uri)
+            return found and replace(found, modified=found.modified + 10**10)
+
+    put(tmp_path, "source/part-0")
+    storage = Ahead((Root(uri=tmp_path.as_uri()),))
+    assert isinstance(copy_file(task(tmp_path), storage, storage), CopyResult)
+    assert (tmp_path / "target/part-0").read_bytes() == b"ABCDEFGHI"
 
 
 def test_a_store_that_tells_no_time_of_a_file_is_read_all_the_same(tmp_path: Path, storage: Storage) -> None:
