@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect.databases import resolved
 from hive_replication.errors import BadRequest, MetastoreError, Refused, Unreachable
-from hive_replication.load.replica.held_retries import delay
+from hive_replication.load.replica.held_retries import delay, wait_left
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import Names
@@ -129,14 +129,14 @@ def tick(
     change = hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
     asked = _read(context.cursor)
     asked = asked if asked.change == change else Asked(change)
-    due = asked.time + delay(asked.attempts, _RETRY_DELAY) if asked.attempts else now
+    rest = wait_left(asked.time + delay(asked.attempts, _RETRY_DELAY), _RETRY_DELAY, now) if asked.attempts else 0.0
     if not isinstance(origin, GrpcServerCodeLocationOrigin):
-        if now >= due:  # for the next code server that is started
+        if not rest:  # for the next code server that is started
             context.update_cursor(_ASKED.dump_json(Asked(change, now, asked.attempts + 1)).decode())
             read_again()
         return _not_reloaded(found, f"changed: {shown}; Dagster cannot reload the definitions from here: {_BY_HAND}")
-    if now < due:
-        again = f"the code server was asked to reload the definitions, the next time is in {due - now:.0f} s"
+    if rest:
+        again = f"the code server was asked to reload the definitions, the next time is in {rest:.0f} s"
         text = f"changed: {shown}; {again}; or {_BY_HAND}"
         return _not_reloaded(found, text) if asked.attempts >= _GIVEN else dg.SkipReason(text)
     if reason := why_not():

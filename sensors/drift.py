@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan, NoReplica, TableDrift, unread
 from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.load.replica.held_retries import wait_left
 from hive_replication.load.replica.target import state_of
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
@@ -109,7 +110,8 @@ def tick(
     if reason := outside_hours(connection.target.policy, now) or waits.get(database, ""):
         return dg.SkipReason(reason)
     at, handover = _position(context, names, database, now), Handover(context.instance, names, database)
-    early = f"the next round starts in {at.begun + drift.every - now:.0f} s" if at.done and now - at.begun < drift.every else ""
+    rest = wait_left(at.begun + drift.every, (drift.every, drift.every), now) if at.done else 0.0
+    early = f"the next round starts in {rest:.0f} s" if rest else ""
     handed = handover.read()
     if early and not handed:
         return dg.SkipReason(early)

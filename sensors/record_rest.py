@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import dagster as dg
 
-from hive_replication.load.replica.held_retries import delay
+from hive_replication.load.replica.held_retries import delay, wait_left
 from repl_assets.catalog.dead_runs import has_ended, report_dead
 from repl_assets.catalog.keys import POLICY_TAG, Names
 from repl_assets.catalog.run_statuses import ended
@@ -51,9 +51,8 @@ def tick(instance: dg.DagsterInstance, names: Names, job: str, now: float) -> dg
                 return dg.SkipReason(f"run {run.run_id[:8]} is in progress")
             report_dead(instance, run)
             return dg.SkipReason(f"the process of run {run.run_id[:8]} ended without reporting a result")
-    due = _due(past)
-    if now < due:
-        return dg.SkipReason(f"the last run failed, the next one starts in {due - now:.0f} s")
+    if rest := wait_left(_due(past), RETRY_DELAY, now):
+        return dg.SkipReason(f"the last run failed, the next one starts in {rest:.0f} s")
     last = past[0].dagster_run.run_id if past else ""
     return dg.RunRequest(run_key=f"{job}:{left[0]}:{last[:8]}")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hive_replication.plans.approval import PlannedWindow
 from repl_assets.catalog.keys import Window
-from sensors.notification_log.decision import RETRY_DELAY, Replica, delay
+from sensors.notification_log.decision import RETRY_DELAY, Replica, delay, wait_left
 from sensors.notification_log.runs import Decision, PastRun, Start, merged
 
 
@@ -59,8 +59,8 @@ def _steps(now: float, start: Start, planned: PlannedWindow | None, last: PastRu
     elif planned is None:
         failed = last if last is not None and last.window.start == start.window.start else None
         due = failed.ended + delay(failed.attempt, RETRY_DELAY) if failed else now
-        if now < due:
-            waiting.append(f"{database}: the next attempt to plan a window in {due - now:.0f} s")
+        if rest := wait_left(due, RETRY_DELAY, now):
+            waiting.append(f"{database}: the next attempt to plan a window in {rest:.0f} s")
             return
         attempt, after = (failed.attempt + 1 if failed else 1), (last.run_id if last else start.after)
         yield replace(start, kind="plan", attempt=attempt, after=after)

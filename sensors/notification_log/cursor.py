@@ -64,11 +64,15 @@ class Cursor:
 
     def ends_tick(self, current: int, now: float) -> bool:
         """Whether the source's event id alone shows that there is nothing to do."""
-        return self.settled == current and now - self.checked < RECHECK
+        return self.settled == current and self._is_checked(now)
 
     def rests(self, now: float) -> bool:
         """Whether the time alone shows that there is nothing to do."""
-        return now < self.rests_until and now - self.checked < RECHECK
+        return now < self.rests_until and self._is_checked(now)
+
+    def _is_checked(self, now: float) -> bool:
+        """Whether all was looked at a short while ago; not where that would be in the future: the clock was set back since."""
+        return abs(now - self.checked) < RECHECK
 
     def of_log(self, time: int, message_hash: str) -> Cursor:
         """The cursor, without what was read if the log is another one: its metastore was restored.

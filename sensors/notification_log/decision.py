@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hive_replication.load.replica.held_retries import CATCH_UP_DELAY, delay
+from hive_replication.load.replica.held_retries import CATCH_UP_DELAY, delay, wait_left
 from repl_assets.catalog.keys import Window
 from sensors.notification_log.runs import Decision, PastRun, Start, merged
 
@@ -168,9 +168,8 @@ def _retry(
     starts: list[Start],
     waiting: list[str],
 ) -> bool:
-    due = past.ended + delay(past.attempt, limits)
-    if now < due:
-        waiting.append(f"{replica.database}: attempt {past.attempt + 1} of {past.kind} {window} in {due - now:.0f} s")
+    if rest := wait_left(past.ended + delay(past.attempt, limits), limits, now):
+        waiting.append(f"{replica.database}: attempt {past.attempt + 1} of {past.kind} {window} in {rest:.0f} s")
         return False
     # After two failures alone: a step that kills its process, e.g. for want of memory, keeps no other database from its load.
     alone = past.attempt > 1
@@ -187,8 +186,8 @@ def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: li
     window, past = replica.catch_up, None if replica.to_approve else replica.last_catch_up
     if replica.at_once:
         past = replace(past, attempt=1) if past else None
-    elif now < replica.next_attempt:
-        waiting.append(f"{replica.database}: held tables are retried in {replica.next_attempt - now:.0f} s")
+    elif rest := wait_left(replica.next_attempt, CATCH_UP_DELAY, now):
+        waiting.append(f"{replica.database}: held tables are retried in {rest:.0f} s")
         return False
     if past is not None and past.window.start == replica.held:
         if not _retry(now, replica, past, window, CATCH_UP_DELAY, starts, waiting):

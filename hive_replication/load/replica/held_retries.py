@@ -57,3 +57,16 @@ def delay(attempt: int, limits: tuple[float, float]) -> float:
     """
     first, most = limits
     return min(first * 2 ** min(attempt - 1, 30), most)
+
+
+def wait_left(due: float, limits: tuple[float, float], now: float) -> float:
+    """Seconds until an attempt is due; none where they are more than any delay: the clock was set back since the last one failed.
+
+    Twice the longest delay is still waited for: the clock of another host may be somewhat ahead.
+
+    Args:
+        due: seconds since the epoch.
+        limits: as for :func:`delay`.
+        now: seconds since the epoch.
+    """
+    return rest if 0 < (rest := due - now) <= 2 * limits[1] else 0.0

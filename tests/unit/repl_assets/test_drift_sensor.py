@@ -114,6 +114,15 @@ def repaired(requests: list[dg.RunRequest]) -> list[tuple[str, list[str]]]:
     return [(config["table"], config["partitions"]) for config in configs]
 
 
+def test_a_round_begins_though_the_clock_was_set_back_since_the_last_one(ticks: Ticks) -> None:
+    ticks.round(100_000.0)
+    ticks.tick(100_050.0)
+    assert isinstance(ticks.said, dg.SkipReason)
+    assert ticks.said.skip_message == "the next round starts in 50 s"
+    ticks.round(1000.0)
+    assert ticks.rounds == {100_000.0, 1000.0}
+
+
 def test_one_database_is_scanned_at_a_time_so_that_threads_are_left_to_the_other_sensors(ticks: Ticks) -> None:
     other, scanned, goes_on = Ticks(ticks.instance), threading.Event(), threading.Event()
 

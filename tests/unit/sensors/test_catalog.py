@@ -120,6 +120,11 @@ def test_a_code_server_that_does_not_reload_is_told(
     assert ("the definitions were not reloaded" in caplog.text) is not reloads
 
 
+def test_a_reload_is_asked_for_though_the_clock_was_set_back_since(sensor: Sensor) -> None:
+    sensor.tick("+sales2", later=86_400)
+    assert "is asked to reload" in sensor.tick("+sales2", later=-86_400)
+
+
 def test_a_cursor_of_an_earlier_version(sensor: Sensor) -> None:
     sensor.cursor = "0123456789abcdef"
     assert "is asked to reload" in sensor.tick("+sales2")

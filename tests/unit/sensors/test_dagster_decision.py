@@ -246,6 +246,17 @@ def test_a_held_lane_waits_as_the_target_says() -> None:
     assert (start.kind, start.window, start.attempt) == ("catch-up", Window(120, 200), 1)
 
 
+def test_what_failed_is_retried_though_the_clock_was_set_back_since() -> None:
+    """By a day, say: it waited for a day, though the lag grew."""
+    ahead = NOW + 86_400
+    failed = PastRun("run-1", "window", Window(100, 150), 1, ahead)
+    assert [start.attempt for start in decided(replace(moving(), last=failed)).starts] == [2]
+    held = replace(level(), held=120, last_catch_up=PastRun("run-2", "catch-up", Window(120, 190), 2, ahead), next_attempt=ahead)
+    assert [(start.kind, start.attempt) for start in decided(held).starts] == [("catch-up", 3)]
+    somewhat = replace(failed, ended=NOW + 5)  # another host's clock
+    assert decided(replace(moving(), last=somewhat)).starts == ()
+
+
 def test_others_of_its_database_go_on_while_a_lane_waits() -> None:
     past = PastRun("run-2", "catch-up", Window(90, 100), 5, NOW - 1)
     (start,) = decided(replace(moving(), held=90, last_catch_up=past)).starts

@@ -51,5 +51,6 @@ def test_one_run_at_a_time_and_again_after_a_failure() -> None:
         assert "ended without reporting a result" in reason(instance)
         assert "the last run failed" in reason(instance)
         assert request(instance, later=RETRY_DELAY[0] + 1).run_key != first.run_key
+        assert request(instance, later=-86_400).run_key != first.run_key, "the clock was set back"
         ours(status=dg.DagsterRunStatus.SUCCESS)
         assert request(instance).run_key != first.run_key  # at once: it did its share, and more is left

@@ -199,6 +199,16 @@ def test_replicas_at_different_events_are_looked_at_at_the_same_time() -> None:
     assert {one.database: one.first_event for one in known if one.first_event} == {"db6": 104, "db7": 104}
 
 
+def test_no_look_is_saved_by_a_time_in_the_future() -> None:
+    """The clock was set back since the tick that noted it."""
+    now = 1_000_000.0
+    cursor = Cursor("policy", settled=200, checked=now, rests_until=now + 10)
+    assert cursor.ends_tick(200, now + 1)
+    assert cursor.rests(now + 1)
+    assert not cursor.ends_tick(200, now - 86_400)
+    assert not cursor.rests(now - 86_400)
+
+
 @pytest.mark.parametrize(
     ("others", "starts"), [({}, []), ({"t": 80}, [(Window(80, 90), 1)]), ({"t": 80, "u": 70}, [(Window(70, 90), 1)])]
 )
