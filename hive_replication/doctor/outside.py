@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hive_replication.doctor.finding import Finding, warning
-from hive_replication.load.layout.live_locations import all_tables, place_of
+from hive_replication.load.layout.live_locations import all_tables
 from hive_replication.load.replica.state import is_ours, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import TargetBoundary
-from hive_replication.metastore.types import Database
+from hive_replication.metastore.types import Database, directory_of
+from hive_replication.storage import paths
 
 
 def outside(target: Target, database: Database) -> Iterator[Finding]:
@@ -22,7 +23,7 @@ def outside(target: Target, database: Database) -> Iterator[Finding]:
     name, source = database.name, replica_state(database).source
     boundary = TargetBoundary(target, name, (database.locationUri or "").rstrip("/"))
     ours = (one for one in all_tables(target.metastore, name) if is_ours(one, source) and target.policy.includes(one.tableName))
-    places = {one.tableName: place for one in ours if (place := place_of(one))}
+    places = {one.tableName: paths.collapsed(place) for one in ours if (place := directory_of(one))}
     found = sorted(table for table, place in places.items() if boundary.why_outside(place))
     if found:
         shown = f"{found[0]} lies at {places[found[0]]}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")

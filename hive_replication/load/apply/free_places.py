@@ -44,7 +44,7 @@ class FreePlaces:
             wanted: its files, a table's with those of partitions.
             parts: whether it may have files of further partitions, each of which is looked at when it is placed itself.
         """
-        if self._kept().contains(directory) or self._kept().any_below(directory):
+        if self._kept().touches(directory):
             return False
         found = self._storage.named_files(directory)
         others = {name for name in found.keys() - wanted.keys() if not (parts and "=" in name.split("/")[0])}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from hive_replication.errors import ReplicationError
-from hive_replication.load.layout.live_locations import all_tables, partition_places, place_of
+from hive_replication.load.layout.live_locations import Locations, all_tables, partition_places
 from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.load.replica.drops import drop_table, is_placeholder, vacate
 from hive_replication.load.replica.hive4_translation import is_managed, is_translated
@@ -20,7 +20,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.marked_external import MANAGED, MARK, TRANSLATED, TRANSLATION, restored
 from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.table_kinds import is_transactional
-from hive_replication.metastore.types import Partition, Table, copy_of
+from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 
 
 def rename_table(metastore: Metastore, current: Table, image: Table) -> None:
@@ -86,8 +86,7 @@ def clear_destination(target: Target, table: Table, destination: str, evid: int)
     if database is None:
         return
     for one in all_tables(metastore, table.dbName):
-        places = chain([place_of(one)], partition_places(metastore, one))
-        if any(f"{place}/".startswith(f"{destination}/") for place in places):
+        if Locations(chain([directory_of(one)], partition_places(metastore, one))).any_below(destination):
             owner = one.tableName
             raise ReplicationError(f"{destination}, where a transactional table has to go, is a directory of {owner}: rebuild it")
     retire(target.storage, database.locationUri or "", destination, evid)

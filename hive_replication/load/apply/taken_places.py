@@ -10,7 +10,7 @@ from threading import Lock
 
 from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import owner_mark
-from hive_replication.load.layout.live_locations import Locations, all_tables, live_locations, place_of
+from hive_replication.load.layout.live_locations import Locations, all_tables, ancestors, live_locations, place, place_of
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import CopySchemas
 from hive_replication.load.operations.columns import SetColumns
@@ -93,7 +93,9 @@ class TakenPlaces:
             return False
         tables, partitioned = self._tables.result()
         return tables.touches(directory) or any(
-            self._in_partitions(table).touches(directory) for above in _above(directory) for table in partitioned.get(above, ())
+            self._in_partitions(table).touches(directory)
+            for above in ancestors(place(directory))
+            for table in partitioned.get(above, ())
         )
 
     def is_another_partitions(self, table: str, values: list[str], directory: str) -> bool:
@@ -110,14 +112,13 @@ class TakenPlaces:
             return False
         with self._lock:  # lanes of other tables do not wait until they are read
             places = self._partitions.setdefault(table, Call(partial(self._odd_places, table)))
-        return not _spells(directory, values) or directory in places.result()
+        return not _spells(directory, values) or place(directory) in places.result()
 
     def is_live(self, directory: str) -> bool:
         """Whether an existing directory below ``external_root`` has data that a table or partition of the database reads."""
         if not self._target.storage.exists(directory):  # most do not, and then nobody asks for the places of all partitions
             return False
-        live = self._live.result()
-        return live.contains(directory) or live.any_below(directory)
+        return self._live.result().touches(directory)
 
     def claim_table(self, directory: str, table: str, *, partitioned: bool) -> bool:
         """Takes a directory for a table: see :meth:`claim`; below ``external_root`` a partitioned one's are taken one by one."""
@@ -204,14 +205,14 @@ class TakenPlaces:
         return f"{root}/{below.split('/')[0]}" if below else directory
 
     def _locations_of_tables(self) -> tuple[Locations, dict[str, list[str]]]:
-        """Directories of all tables, and names of the partitioned ones by theirs."""
+        """Places of all tables, and names of the partitioned ones by theirs."""
         data, partitioned = list[str](), dict[str, list[str]]()
         for table in all_tables(self._target.metastore, self._database):
-            place = place_of(table)
-            if place and table.partitionKeys:
-                partitioned.setdefault(place, []).append(table.tableName)
-            elif place:
-                data.append(place)
+            own = place_of(table)
+            if own and table.partitionKeys:
+                partitioned.setdefault(own, []).append(table.tableName)
+            elif own:
+                data.append(own)
         return Locations(data, partitioned), partitioned
 
     def _in_partitions(self, table: str) -> Locations:
@@ -231,9 +232,9 @@ class TakenPlaces:
         return bool(root) and paths.is_under(directory, str(root).rstrip("/"))
 
     def _odd_places(self, table: str) -> frozenset[str]:
-        """Directories that do not say by their names whose they are: of a million partitions few, mostly."""
+        """Places that do not say by their names whose they are: of a million partitions few, mostly."""
         found = ((place_of(one), one.values) for one in self._target.metastore.partitions(self._database, table))
-        return frozenset(place for place, values in found if not _spells(place, values))
+        return frozenset(one for one, values in found if not _spells(one, values))
 
 
 def _spells(directory: str, values: list[str]) -> bool:

@@ -30,7 +30,7 @@ def retire(storage: Storage, location: str, directory: str | None, evid: int) ->
 def retire_unused(storage: Storage, location: str, directory: str | None, evid: int, live: Locations) -> str:
     """Retires a directory as :func:`retire`, unless anything that is in use lies at, above or below it."""
     directory = paths.collapsed(directory or "")
-    if directory.startswith(f"{location}/") and not live.touches(paths.normalise(directory)):
+    if directory.startswith(f"{location}/") and not live.touches(directory):
         return retire(storage, location, directory, evid)
     return ""
 

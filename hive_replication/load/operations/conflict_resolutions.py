@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from hive_replication.errors import Refused
-from hive_replication.load.layout.live_locations import entangled, live_locations
+from hive_replication.load.layout.live_locations import entangled, live_locations, place_of
 from hive_replication.load.layout.move_to_retired import retire_unused
 from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.operations import kinds as op
@@ -157,19 +157,19 @@ class KeepPartitionsAside(Resolution):
         for name, part in by_name(like, metastore.partitions(database, self.table, self.names)).items():
             if not owner_of(part.parameters):
                 place, kept = paths.collapsed(directory_of(part)), copy_of(part)
-                if _is_ours(place, home) and not shared(place):
+                if _is_ours(place, home) and not shared(part):
                     kept.sd.location = f"{base}/{name}"
                     if target.storage.exists(place):
                         moves.move(place, kept.sd.location)
                 self._keep(metastore, database, name, kept, exists=name in present)
 
-    def _shared(self, target: Target, database: str) -> Callable[[str], bool]:
+    def _shared(self, target: Target, database: str) -> Callable[[Partition], bool]:
         """Tells whether another table or partition lies at, above or below a partition's directory."""
         metastore, own = target.metastore, (self.table.lower(), self.kept.lower())
         others = live_locations(metastore, database, but=own)
-        both = (directory_of(part) for name in own for part in metastore.partitions(database, name))
-        together = entangled(paths.normalise(paths.collapsed(place)) for place in both if place)
-        return lambda place: others.touches(paths.normalise(place)) or paths.normalise(place) in together
+        both = (place_of(part) for name in own for part in metastore.partitions(database, name))
+        together = entangled(filter(None, both))
+        return lambda part: others.touches(paths.collapsed(directory_of(part))) or place_of(part) in together
 
     def _keep(self, metastore: Metastore, database: str, name: str, kept: Partition, *, exists: bool) -> None:
         kept.tableName = self.kept

@@ -54,7 +54,7 @@ class InUse:
 
     def is_free(self, path: str) -> bool:
         """Whether no location is at, above or below a path."""
-        return not (self.live.contains(path) or self.live.any_below(path))
+        return not self.live.touches(path)
 
     def is_unplanned(self, dump: str) -> bool:
         """Whether no window waits with a dump."""

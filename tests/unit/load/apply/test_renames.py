@@ -133,10 +133,13 @@ class Places:
 @pytest.mark.parametrize(
     ("used", "free"), [("other/ds=1", True), ("u", False), ("u/ds=1", False), ("u2", True), ("x/..//u/ds=1", False)]
 )
-def test_a_transactional_table_goes_to_no_directory_that_a_partition_reads(tmp_path: Path, used: str, *, free: bool) -> None:
+@pytest.mark.parametrize("store", ["file://", "file:", "", "hdfs://NN1:8020"])
+def test_a_transactional_table_goes_to_no_directory_that_a_partition_reads(
+    tmp_path: Path, store: str, used: str, *, free: bool
+) -> None:
     home, storage = f"{tmp_path.as_uri()}/db.db", Storage((Root(uri=tmp_path.as_uri()),))
     storage.write(f"{home}/u/ds=1/file", b"1")
-    places = Places(storage, home, f"{home}/{used}")
+    places = Places(storage, home, f"{store}{tmp_path}/db.db/{used}")
     with nullcontext() if free else pytest.raises(ReplicationError, match="is a directory of other: rebuild it"):
         clear_destination(cast("Target", places), places.of("t"), f"{home}/u", 7)
     assert storage.exists(f"{home}/u/ds=1/file") is not free

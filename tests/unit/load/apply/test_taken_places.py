@@ -52,17 +52,18 @@ def test_a_partition_keeps_its_directory_when_it_is_renamed(
 
 def test_only_places_are_kept_that_do_not_say_whose_they_are(taken: TakenPlaces) -> None:
     taken.is_another_partitions("t", ["p", "0"], f"{BASE}/d=p/x=0")
-    assert taken._partitions["t"].result() == {f"{BASE}/d=p/x=0"}
+    assert taken._partitions["t"].result() == {"/w/db.db/t/d=p/x=0"}
 
 
+@pytest.mark.parametrize("store", ["hdfs://dst", "hdfs://DST", "hdfs://nn1:8020", "hdfs://", ""])
 @pytest.mark.parametrize("spelled", ["/t", "./t", "x/../t", "t//", "t"])
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_a_directory_is_a_tables_however_its_location_is_spelled(spelled: str, *, partitioned: bool) -> None:
+def test_a_directory_is_a_tables_however_its_location_is_spelled(store: str, spelled: str, *, partitioned: bool) -> None:
     """Else a new replica got the directory of a table that somebody made there, and its files beside that one's."""
     home = "hdfs://dst/w/db.db"
     keys = [FieldSchema("ds", "string", "")] if partitioned else []
-    there = Table("x", "db", sd=StorageDescriptor(location=f"{home}/{spelled}"), partitionKeys=keys)
-    part = Partition(values=["1"], sd=StorageDescriptor(location=f"{home}/{spelled}/ds=1"))
+    there = Table("x", "db", sd=StorageDescriptor(location=f"{store}/w/db.db/{spelled}"), partitionKeys=keys)
+    part = Partition(values=["1"], sd=StorageDescriptor(location=f"{store}/w/db.db/{spelled}/ds=1"))
     odd = Table("odd", "db", sd=StorageDescriptor(location="/w/no store"), partitionKeys=[])
     metastore = SimpleNamespace(
         table_names=lambda _: ["odd", "x"], tables=lambda *_: iter([odd, there]), partitions=lambda *_: iter([part])
@@ -75,9 +76,11 @@ def test_a_directory_is_a_tables_however_its_location_is_spelled(spelled: str, *
     assert not taken.is_a_tables(f"{home}/u")
 
 
-@pytest.mark.parametrize("spelled", ["d=p//x=0", "./d=p/x=0"])
+@pytest.mark.parametrize(
+    "spelled", [f"{BASE}/d=p//x=0", f"{BASE}/./d=p/x=0", "hdfs://nn1:8020/w/db.db/t/d=p/x=0", "/w/db.db/t/d=p/x=0"]
+)
 def test_a_directory_is_another_partitions_however_its_location_is_spelled(spelled: str) -> None:
-    part = Partition(values=["p", "1"], sd=StorageDescriptor(location=f"{BASE}/{spelled}"))
+    part = Partition(values=["p", "1"], sd=StorageDescriptor(location=spelled))
     metastore = SimpleNamespace(partitions=lambda *_: iter([part]))
     target: Any = SimpleNamespace(metastore=metastore, policy=SimpleNamespace(external_root=None))
     assert TakenPlaces(target, "db", "hdfs://dst/w/db.db").is_another_partitions("t", ["p", "0"], f"{BASE}/d=p/x=0")

@@ -112,6 +112,29 @@ def test_a_location_that_no_load_would_set_is_in_use_where_hadoop_finds_it() -> 
         assert [live.contains(f"{BASE}/{name}") for name in (f"{lies}/ds=1", "old", "c")] == [True, True, False]
 
 
+@pytest.mark.parametrize(
+    "store", ["hdfs://nn1.example.com:8020", "hdfs://DST", "HDFS://dst", "hdfs://", "hdfs:", "", "//nn1:8020"]
+)
+def test_a_location_is_in_use_whatever_its_store_is_called(store: str) -> None:
+    """Hive keeps it as it was given, and retention deleted the data."""
+    live = Locations([f"{store}/w/db.db/a", f"{store}/w/db.db/p/ds=1"], bases=[f"{store}/w/db.db/p"])
+    used = {one: (live.contains(f"{BASE}/{one}"), live.any_below(f"{BASE}/{one}")) for one in ("a/f", "p", "p/ds=2", "b")}
+    assert used == {"a/f": (True, False), "p": (False, True), "p/ds=2": (False, False), "b": (False, False)}
+    assert list(live.within(BASE)) == [f"{BASE}/a", f"{BASE}/p"]
+
+
+def test_an_archived_partition_is_in_use() -> None:
+    live = Locations(["har://hdfs-nn1:8020/w/db.db/p/ds=1/data.har"])
+    assert [live.touches(f"{BASE}/p/{one}") for one in ("ds=1", "ds=1/data.har/part-0", "ds=2")] == [True, True, False]
+
+
+def test_a_bucket_has_one_name() -> None:
+    """A table of another one, at the top of it perhaps, keeps nothing of the same path."""
+    live = Locations(["s3a://lake/", "s3://Ours/w/a", "/w/b"])
+    places = ("s3a://ours/w/a/f", "s3a://ours/w/b", "s3a://ours/w/c", "s3a://lake/x", "hdfs://dst/w/a")
+    assert [live.touches(one) for one in places] == [True, True, False, True, False]
+
+
 class Private(Renamed):
     """A metastore that lists tables, and does not show the partitions of ``d``."""
 

@@ -305,6 +305,25 @@ def test_one_that_an_earlier_version_dropped_is_kept_from_now_on(target: Target,
     assert not target.storage.exists(moved.moved_to)
 
 
+@pytest.mark.parametrize("store", ["hdfs://ns1", "hdfs://NS1", "hdfs://nn1.example.com:8020", "hdfs://", ""])
+@pytest.mark.parametrize("place", ["orders", "orders/below", ".repl/retired/0000000000001aaaaaaaa/orders"])
+def test_old_data_stays_where_a_table_points_at_it_by_another_name_of_its_store(
+    target: Target, monkeypatch: pytest.MonkeyPatch, store: str, place: str
+) -> None:
+    """It was moved aside, and then deleted: the table was empty."""
+    bucket: Any = Metastore("hdfs://ns1/w")
+    target = replace(target, metastore=bucket, storage=bucket_storage(monkeypatch, url="hdfs://ns1"))
+    written_there = f"{location(target)}/{place}/f"
+    target.storage.write(written_there, b"1")
+    left(target, f"{location(target)}/orders", window=(0, 10), applied=10)
+    bucket.found = replica(target)
+    bucket.held["own"] = f"{store}/w/sales.db/{place}"
+    for days in (target.policy.grace_seconds / DAY + 1, target.policy.retention_seconds / DAY * 2 + 4):
+        after(monkeypatch, days)
+        sweep(target, "sales")
+    assert target.storage.exists(written_there)
+
+
 def test_a_dropped_database_in_which_a_table_lies_again_is_kept(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody took a table back from it by hand."""
     written(target, "orders/f")
