@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from hive_replication.dump.cm_roots import NOTHING_KEPT, CmRoots
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.storage import Denied, NoChecksum, StillOpen, Storage, paths
 from hive_replication.storage.boundary import Boundary
@@ -30,11 +30,11 @@ class Lister:
         kept: cmroots to record with files.
         nothing: whether no data is replicated, so that every directory counts as empty.
         boundary: directories that may be listed, all where None; any other counts as empty, but for ``holds``.
-        holds: whether a directory that is missing, that lies outside the boundary, or that cannot be listed since the account may
-            not or it changes all the time, has a file that stands for it, so that the load holds its table, and a file without a
-            checksum none: a dump must not say that it is empty, nor fail for one table of many. Every table and partition has a
-            directory from its creation on; one that is missing was removed, or what it lies on is not mounted. Of stores without
-            directories nobody can tell.
+        holds: whether a directory that is missing, that lies outside the boundary or the storage roots, or that cannot be listed
+            since the account may not or it changes all the time, has a file that stands for it, so that the load holds its table,
+            and a file without a checksum none: a dump must not say that it is empty, nor fail for one table of many. Every table
+            and partition has a directory from its creation on; one that is missing was removed, or what it lies on is not
+            mounted. Of stores without directories nobody can tell.
         copies: whether the files are a replica's: one of which HDFS has no checksum, since its blocks are lost, is listed without
             one. It is to be told and replaced.
         hive2: whether the metastore is of Hive 2, which keeps deleted files under other names.
@@ -76,7 +76,7 @@ class Lister:
                 wanted = (uri for uri in uris if not nested or "/" in uri[len(location) + 1 :])
                 found = tuple(self._file(uri, location, kept=kept) for uri in wanted)
                 return found if found or nested else self._missing(location)
-            except Denied as error:
+            except (Denied, Refused) as error:
                 if not self._holds:
                     raise
                 _LOG.warning("the dump says that a directory could not be listed: %s", error)

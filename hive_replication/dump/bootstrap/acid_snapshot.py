@@ -17,7 +17,7 @@ from hive_replication.dump.bootstrap.acid_changes import Changes, Waiting
 from hive_replication.dump.bootstrap.table_reader import ObjectReader, Read
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, is_replica
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.logs import about
 from hive_replication.metastore.table_kinds import has_files, is_insert_only, is_transactional
@@ -233,7 +233,7 @@ def seen_files(storage: Storage, lister: Lister, write_ids: WriteIds, hidden: Hi
         names = [paths.name(status.uri.rstrip("/")) for status in storage.ls(location) if status.is_dir]
     except FileNotFoundError:
         return SeenFiles()
-    except Denied:
+    except (Denied, Refused):
         names = []  # which the lister says, too
     compacted = [one for one in map(AcidDirectory.parsed, names) if one is not None and one.visibility]
     later = any(one.kind == "base" and one.last > write_ids.high and one.visibility not in hidden for one in compacted)

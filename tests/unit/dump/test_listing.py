@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from hive_replication.acid.write_ids import Hidden, WriteIds
+from hive_replication.dump.bootstrap.acid_snapshot import seen_files
 from hive_replication.dump.cm_roots import CmRoots
 from hive_replication.dump.functions import function_record
 from hive_replication.dump.listing import Lister
@@ -14,9 +17,12 @@ from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
+from hive_replication.load.replica.target import Target
 from hive_replication.load.untrusted_dump import validate_files
 from hive_replication.metastore.types import Function, ResourceUri
+from hive_replication.policy import Root
 from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
+from hive_replication.storage.boundary import Boundary
 from tests.bucket import bucket_storage
 
 AT = "hdfs://s/t"
@@ -54,6 +60,28 @@ def test_a_file_without_a_checksum_is_dumped_without_one(problem: Exception) -> 
 def test_what_concerns_all_files_ends_the_dump(problem: Exception) -> None:
     with pytest.raises(type(problem), match=str(problem)):
         lister(problem).files(AT)
+
+
+@pytest.mark.parametrize("at", ["hdfs://NN:8020/w/db.db/t", "hdfs://ns3/lake/t"], ids=["another case", "in source.paths alone"])
+def test_a_directory_outside_the_storage_roots_concerns_its_table_alone(at: str) -> None:
+    """Each dump of its database ended at it, of windows for good: the event keeps its location, whatever is mended."""
+    storage = Storage((Root(uri="hdfs://nn:8020/"),))
+    boundary = Boundary("source.paths", ("hdfs://nn:8020/w/db.db", "hdfs://ns3/lake"))
+    marked = (FileRef.unreadable_directory(at),)
+    listing = Lister(storage, boundary=boundary, holds=True)
+    assert listing.files(at) == marked
+    assert seen_files(storage, listing, WriteIds(3), Hidden(9), at).files == marked
+    with pytest.raises(Refused, match=r"lies outside the source's storage roots: .* of the policy \(hdfs://nn:8020/\)"):
+        validate_files(cast("Target", SimpleNamespace(source_storage=storage)), marked, "db.t")
+    with pytest.raises(Refused, match="lies outside the storage roots"):
+        Lister(storage, boundary=boundary).files(at)
+
+
+def test_a_link_out_of_the_storage_roots_concerns_its_table_alone(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/t").symlink_to(tmp_path)
+    at = (tmp_path / "root/t").as_uri()
+    assert Lister(Storage((Root(uri=(tmp_path / "root").as_uri()),)), holds=True).files(at) == (FileRef.unreadable_directory(at),)
 
 
 def test_a_directory_that_changes_all_the_time_is_marked() -> None:
