@@ -13,7 +13,7 @@ from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Function, copy_of
-from hive_replication.storage import Denied, NoChecksum
+from hive_replication.storage import Denied, Late, NoChecksum
 from hive_replication.storage.boundary import qualified
 
 #: Resources that are where they say on every machine: kept as they are. All others have to be copied.
@@ -84,7 +84,7 @@ def _files(source: Source, function: Function, kept: CmRoots) -> Iterator[FileRe
             continue
         try:
             checksum = source.storage.checksum(resource.uri)
-        except (FileNotFoundError, Denied, NoChecksum):
+        except (FileNotFoundError, Denied, NoChecksum, Late):
             checksum = None  # the load holds the function, unless the resource can be copied by then
         yield FileRef(resource.uri, checksum.value if checksum else "", kept.of(resource.uri) if checksum else "", subdir)
 

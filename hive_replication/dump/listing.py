@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from hive_replication.dump.cm_roots import NOTHING_KEPT, CmRoots
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.storage import Denied, NoChecksum, StillOpen, Storage, paths
+from hive_replication.storage import Denied, Late, NoChecksum, StillOpen, Storage, paths
 from hive_replication.storage.boundary import Boundary
 
 _LOG = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Lister:
         self._storage, self._boundary = storage, boundary
         self.cm_roots = kept
         self._nothing, self._holds, self._hive2 = nothing, holds, hive2
-        self._unknown = (Denied, NoChecksum) if holds else (NoChecksum,) if copies else ()
+        self._unknown = (Denied, NoChecksum, Late) if holds else (NoChecksum,) if copies else ()
 
     def files(self, location: str | None, *, kept: bool = True, nested: bool = False) -> tuple[FileRef, ...]:
         """All data files below a directory with their checksums, if they are not still open.

@@ -13,7 +13,7 @@ from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.metastore.types import Function
-from hive_replication.storage import NoChecksum, Storage
+from hive_replication.storage import Late, NoChecksum, Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Resources:
         if not self.target.exists(target):
             return "is missing on the target"
         checksum = None
-        with suppress(NoChecksum):  # its blocks are lost or damaged: then it cannot be read either
+        with suppress(NoChecksum, Late):  # of lost or damaged blocks, which cannot be read either, or too large
             checksum = self.target.checksum(target)
         same = checksum is not None and checksum.value == source.checksum
         return "" if same or self.same_content(source, FileRef(target)) else f"has other content than {source.uri} at the source"

@@ -21,7 +21,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.untrusted_dump import validate_files
 from hive_replication.metastore.types import Function, ResourceUri
 from hive_replication.policy import Root
-from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
+from hive_replication.storage import Denied, FileChecksum, FileStatus, Late, NoChecksum, StillOpen, Storage
 from hive_replication.storage.boundary import Boundary
 from tests.bucket import bucket_storage
 
@@ -50,9 +50,12 @@ def lister(problem: Exception, *, holds: bool = True, copies: bool = False) -> L
     return Lister(cast("Storage", _Directory(problem)), CmRoots("hdfs://s/cm"), holds=holds, copies=copies)
 
 
-@pytest.mark.parametrize("problem", [NoChecksum("No active nodes contain this block"), StillOpen("b is still being written")])
+@pytest.mark.parametrize(
+    "problem",
+    [NoChecksum("No active nodes contain this block"), StillOpen("b is still being written"), Late("no checksum within 92 s")],
+)
 def test_a_file_without_a_checksum_is_dumped_without_one(problem: Exception) -> None:
-    """One damaged file ended the dump of the whole database."""
+    """One damaged file, or one of many GiB, ended the dump of the whole database."""
     assert lister(problem).files(AT) == (FileRef(f"{AT}/a", "0a", "hdfs://s/cm"), FileRef(f"{AT}/b"))
 
 
@@ -88,7 +91,7 @@ def test_a_directory_that_changes_all_the_time_is_marked() -> None:
     assert lister(FileNotFoundError("b")).files(AT) == (FileRef.unreadable_directory(AT),)
 
 
-@pytest.mark.parametrize("problem", [NoChecksum("lost"), FileNotFoundError("b")])
+@pytest.mark.parametrize("problem", [NoChecksum("lost"), Late("no checksum within 92 s"), FileNotFoundError("b")])
 def test_comparisons_take_no_such_listing(problem: Exception) -> None:
     with pytest.raises(ReplicationError):
         lister(problem, holds=False).files(AT)
@@ -102,7 +105,7 @@ def test_a_copy_whose_blocks_are_lost_is_listed_so_that_it_differs() -> None:
         lister(Denied("the account lacks r"), holds=False, copies=True).files(AT)
 
 
-@pytest.mark.parametrize("problem", [NoChecksum("lost"), StillOpen("b is still being written")])
+@pytest.mark.parametrize("problem", [NoChecksum("lost"), StillOpen("b is still being written"), Late("no checksum within 92 s")])
 def test_a_function_whose_jar_has_no_checksum_is_dumped(problem: Exception) -> None:
     uris = [ResourceUri(uri=f"{AT}/{name}") for name in "ab"]
     source: Any = SimpleNamespace(storage=_Directory(problem))
