@@ -16,7 +16,7 @@ from hive_replication.dump.format.closed_directories import passed_over_if_close
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
-from hive_replication.load.layout.directories import Layout, is_staging, is_temporary, is_token, token_time
+from hive_replication.load.layout.directories import Layout, is_staging, is_token, token_time
 from hive_replication.load.layout.live_locations import Locations, databases_within, live_locations
 from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.state import replica_state
@@ -24,10 +24,11 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.retention.old_dumps import OldDumps
 from hive_replication.load.retention.own_databases import require_own, source_names
 from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
+from hive_replication.load.retention.temporary_files import TemporaryFiles
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.progress import Progress, Silent
-from hive_replication.storage import Denied, FileStatus, paths
+from hive_replication.storage import Denied, paths
 
 _LOG = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ def sweep(
 
     Raises:
         Refused: another policy writes the database; or there is something to do, and a load of it is running.
+        ReplicationError: it cannot be swept, whoever is at it.
         BadRequest: the policy has, and had, no such database, or the target none, and no directory of it from before a drop.
     """
     sweeper = _Sweeper(target, database.lower(), planned, progress or Silent())
@@ -92,6 +94,12 @@ class _Sweeper:
     def rounds(self, store: DumpStore | None) -> Iterator[list[Removal]]:
         """Removals in two rounds, of which the second is prepared after the first is carried out. Takes no lock."""
         require_own(self._target, self._database, self._state, None if self._exists else store)
+        try:
+            yield from self._rounds(store)
+        except Refused as error:  # no load or policy is in the way, which may be gone the next time
+            raise ReplicationError(str(error)) from error
+
+    def _rounds(self, store: DumpStore | None) -> Iterator[list[Removal]]:
         reports = [] if store is None else list(self._reports(store))
         if not self._exists:
             dropped = [*self._dropped(), *(self._dumps(store) if store is not None else ()), *reports]
@@ -127,8 +135,8 @@ class _Sweeper:
         rest += [self._no_point(entry) for entry in points[:-1] if entry in kept]
         rest += [self._removals.deletion("journal", directory) for directory in over]
         rest += self._unused("staging", self._staged(), live, needed)
-        temporary = (*self._temporary(), *self._temporary_outside(live))
-        rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in temporary]
+        temporary = TemporaryFiles(self._target, self._database, self._layout, self._expiry, self._progress)
+        rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in temporary.found(live)]
         rest += self._dropped()
         if store is not None and self._state.source:
             rest += self._dumps(store)
@@ -227,28 +235,6 @@ class _Sweeper:
             for status in self._storage.ls(root):
                 if is_staging(status.uri) and self._removals.is_idle(status.uri):
                     yield status.uri
-
-    def _temporary(self) -> Iterator[FileStatus]:
-        for child in self._progress.over(self._storage.ls(self._layout.location), "tables looked through"):
-            for file in self._readable(child.uri):
-                if is_temporary(file.uri) and file.modified < self._expiry:
-                    yield file
-
-    def _readable(self, directory: str) -> list[FileStatus]:
-        """The files of a directory; one that is not a replica's may be closed to this account."""
-        try:
-            return self._storage.files(directory, hidden=True)
-        except Denied as error:
-            _LOG.warning("%s is passed over: %s", directory, error, extra=about(self._database))
-            return []
-
-    def _temporary_outside(self, live: Locations) -> Iterator[FileStatus]:
-        """Those of the database's tables below ``external_root``."""
-        root = _normal((self._target.policy.external_root or "").rstrip("/"))
-        outside = [place for place in live.within(root) if not self._layout.holds(place)] if root else []
-        for place in self._progress.over(outside, "external tables looked through"):
-            files = self._readable(place)
-            yield from (file for file in files if is_temporary(file.uri) and file.modified < self._expiry)
 
     def _dropped(self) -> Iterator[Removal]:
         """Directories of this database from before a drop; one without a time in its name is renamed, and kept from now on."""

@@ -324,6 +324,31 @@ def test_old_data_stays_where_a_table_points_at_it_by_another_name_of_its_store(
     assert target.storage.exists(written_there)
 
 
+def test_a_location_without_a_store_keeps_what_lies_there_and_nothing_else(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Hive keeps ALTER TABLE .. PARTITION .. SET LOCATION '/lake/p1': nothing of the database was swept any more."""
+    base = location(target)
+    for name in ("orders", "lines"):
+        written(target, f"{name}/f")
+    left(target, f"{base}/orders", f"{base}/lines", window=(0, 10), applied=10)
+    metastore(target).found = replica(target)
+    metastore(target).held |= {"own": f"{base}/orders".removeprefix("file://"), "odd": "x", "none": ""}
+    after(monkeypatch, target.policy.grace_seconds / DAY + 1)
+    assert [one.path for one in sweep(target, "sales")] == [f"{base}/lines"]
+    assert target.storage.exists(f"{base}/orders/f")
+
+
+def test_a_sweep_that_no_load_or_policy_is_in_the_way_of_fails(target: Target, tmp_path: Path) -> None:
+    """It was told as one that is left for later, with the job green, and met the same again each time."""
+    metastore(target).found = replica(target)
+    target.storage.mkdirs(f"{location(target)}/.repl")
+    (tmp_path / "w/sales.db/.repl/retired").symlink_to("/")
+    with pytest.raises(ReplicationError, match="leads by a symbolic link to /, outside the storage roots") as failed:
+        sweep(target, "sales")
+    assert not isinstance(failed.value, Refused)
+
+
 def test_a_dropped_database_in_which_a_table_lies_again_is_kept(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody took a table back from it by hand."""
     written(target, "orders/f")
