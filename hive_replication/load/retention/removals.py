@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from hive_replication.copy.proof import Crc32c
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.storage import AlreadyExists, Storage, paths
+from hive_replication.storage import AlreadyExists, Denied, Storage, paths
 
 What = Literal["old data", "retired", "journal", "staging", "temporary file", "dropped database", "dump", "report"]
 
@@ -147,6 +149,20 @@ class Removals:
 
         return Removal(Swept(what, path, "", size), is_due, carry_out)
 
+    @contextmanager
+    def told(self, prepared: list[Removal], what: What, path: str) -> Generator[None]:
+        """While removals in a directory are prepared: one that is closed to this account, or leads away, ends no sweep.
+
+        Args:
+            prepared: the removals; it is told with those that cannot be carried out.
+            what: its kind.
+            path: the directory.
+        """
+        try:
+            yield
+        except (Denied, Refused) as error:
+            prepared.append(Removal(Swept(what, path, "", 0, str(error)), lambda _: True, partial(_raise, error)))
+
     def is_idle(self, directory: str) -> bool:
         """Whether nothing in a directory was written since the expiry; object stores know of files only when they were."""
         status = self._storage.status(directory)
@@ -217,4 +233,11 @@ class Removals:
             self._storage.delete(directory)
 
     def _size(self, path: str) -> int:
-        return sum(file.size for file in self._storage.files(path, hidden=True))
+        """Bytes of a directory, as far as this account may tell; whether it may remove it shows when it does."""
+        with suppress(Denied):
+            return sum(file.size for file in self._storage.files(path, hidden=True))
+        return 0
+
+
+def _raise(error: ReplicationError) -> int:
+    raise error

@@ -118,10 +118,10 @@ class _Sweeper:
         tokens = {entry.token for entry in expired if entry not in parts}
         live = live_locations(self._target.metastore, self._database)
         recent = {entry for entry in set(left.values()) if not self._is_over(entry)}
-        yield list(self._old_data(left, recent, live))
+        yield self._old_data(left, recent, live)
         needed = Locations(one for one, entry in left.items() if entry.token not in tokens)
         waiting = {entry.token for entry in parts}
-        rest = [*self._unused("retired", self._expired_retired(waiting), live, needed)]
+        rest = self._unused("retired", self._expired_retired(waiting), live, needed)
         # The loads after the last one can be undone to it; others are known by what could not be moved away.
         stuck = [one.path for one in self.swept if one.problem]
         kept = [
@@ -209,12 +209,16 @@ class _Sweeper:
 
         return Removal(moved, lambda _: self._storage.exists(entry.directory), carry_out)
 
-    def _old_data(self, left: dict[str, Entry], recent: Collection[Entry], live: Locations) -> Iterator[Removal]:
-        for place, entry in self._progress.over(list(left.items()), "old directories"):
-            if entry not in recent and self._layout.holds(place) and self._storage.exists(place):
-                for part in live.unused_parts(self._storage, place):
-                    retired, mark = self._layout.retired(entry.token, part), self._layout.half_retired(entry.token, part)
-                    yield self._removals.move("old data", part, retired, mark)
+    def _old_data(self, left: dict[str, Entry], recent: Collection[Entry], live: Locations) -> list[Removal]:
+        found: list[Removal] = []
+        old = [(place, entry) for place, entry in left.items() if entry not in recent and self._layout.holds(place)]
+        for place, entry in self._progress.over(old, "old directories"):
+            with self._removals.told(found, "old data", place):
+                if self._storage.exists(place):
+                    for part in live.unused_parts(self._storage, place):
+                        retired, mark = self._layout.retired(entry.token, part), self._layout.half_retired(entry.token, part)
+                        found.append(self._removals.move("old data", part, retired, mark))
+        return found
 
     def _is_over(self, entry: Entry) -> bool:
         """Whether a load or its undo ended before the grace time; object stores know of files only when they were written."""
@@ -227,26 +231,29 @@ class _Sweeper:
         for status in self._storage.ls(self._layout.retired_root):
             name = paths.name(status.uri)
             since = token_time(name) if is_token(name) else status.modified
-            if since < self._expiry and name not in waiting and (is_token(name) or self._removals.is_idle(status.uri)):
+            if since < self._expiry and name not in waiting:
                 yield status.uri
 
     def _staged(self) -> Iterator[str]:
         for root in self._layout.staging_roots:
             for status in self._storage.ls(root):
-                if is_staging(status.uri) and self._removals.is_idle(status.uri):
+                if is_staging(status.uri):
                     yield status.uri
 
-    def _dropped(self) -> Iterator[Removal]:
+    def _dropped(self) -> list[Removal]:
         """Directories of this database from before a drop; one without a time in its name is renamed, and kept from now on."""
+        found: list[Removal] = []
         for directory, layout in self._beside.items():
-            for uri in [status.uri for status in self._storage.ls(directory)]:
+            for uri in [status.uri for status in self._storage.ls(directory) if paths.is_usable(status.uri)]:
                 dropped = layout.dropped(uri)
                 if dropped is None:
                     continue
-                if dropped.since is None:
-                    yield self._removals.move("dropped database", uri, layout.dropped_database(dropped.evid))
-                elif dropped.since < self._expiry and not databases_within(self._target.metastore, uri):
-                    yield self._removals.deletion("dropped database", uri, unused=True)
+                with self._removals.told(found, "dropped database", uri):
+                    if dropped.since is None:
+                        found.append(self._removals.move("dropped database", uri, layout.dropped_database(dropped.evid)))
+                    elif dropped.since < self._expiry and not databases_within(self._target.metastore, uri):
+                        found.append(self._removals.deletion("dropped database", uri, unused=True))
+        return found
 
     def _planned_dumps(self) -> frozenset[str] | None:
         """The dumps of windows that wait for approval; None where this account may not read all plans, as another policy's."""
@@ -271,17 +278,21 @@ class _Sweeper:
             removals, before = Removals(store.storage, self._expiry), time.time() - days * _DAY
             for file in RecordStore.of(self._target.policy, store, self._database).expired(before):
                 with passed_over_if_closed("the reports", file.uri):
+                    store.storage.ls(file.uri)
                     yield removals.deletion("report", file.uri, known=None if file.is_dir else file.size)
 
-    def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> Iterator[Removal]:
+    def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> list[Removal]:
         """The parts of directories that no location points at and no undo needs."""
+        found: list[Removal] = []
         for directory in directories:
             token = paths.name(directory)
             idle = not is_token(token)  # only the name of a load says how old all is that it names
-            for free in live.unused_parts(self._storage, directory):
-                for part in needed.unused_parts(self._storage, free):
+            with self._removals.told(found, what, directory):
+                free = live.unused_parts(self._storage, directory) if not idle or self._removals.is_idle(directory) else ()
+                for part in (part for one in free for part in needed.unused_parts(self._storage, one)):
                     mark = "" if idle else self._layout.half_retired(token, part)
-                    yield self._removals.deletion(what, part, unused=True, idle=idle, mark=mark)
+                    found.append(self._removals.deletion(what, part, unused=True, idle=idle, mark=mark))
+        return found
 
 
 def old_directories(loads: Iterable[tuple[Entry, list[LaneFile]]]) -> dict[str, Entry]:

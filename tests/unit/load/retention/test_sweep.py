@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -337,6 +337,53 @@ def test_a_location_without_a_store_keeps_what_lies_there_and_nothing_else(
     after(monkeypatch, target.policy.grace_seconds / DAY + 1)
     assert [one.path for one in sweep(target, "sales")] == [f"{base}/lines"]
     assert target.storage.exists(f"{base}/orders/f")
+
+
+@contextmanager
+def private(directory: str) -> Iterator[None]:
+    """A directory of somebody else's with mode 0700, as HDFS has it: nothing above it is listed or deleted as a whole."""
+
+    def guarded(real: Callable[..., Any], *, whole: bool) -> Callable[..., Any]:
+        def call(storage: Storage, uri: str, **options: Any) -> Any:
+            if uri == directory or (whole and paths.is_under(directory, uri) and True in options.values()):
+                raise Denied(f"{directory}: permission denied")
+            return real(storage, uri, **options)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, whole in {"ls": False, "files": True, "delete": True}.items():
+            patch.setattr(Storage, name, guarded(getattr(Storage, name), whole=whole))
+        yield
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["", "beside a table"])
+@pytest.mark.parametrize("what", ["old data", "dropped database", "retired", "staging"])
+def test_a_closed_directory_in_what_is_old_is_told_and_keeps_nothing_else(
+    target: Target, monkeypatch: pytest.MonkeyPatch, what: str, *, live: bool
+) -> None:
+    """As a killed job's scratch directory: the retention of the database ended at it, each night."""
+    base, store = location(target), dump_store(target)
+    place = {"old data": "orders", "retired": ".repl/retired/170", "staging": ".repl/170-0"}.get(what, "orders")
+    for name in ("f", ".hive-staging_1/f", "t/f"):
+        written(target, f"{place}/{name}")
+    old = f"{base}/{place}"
+    if what == "dropped database":
+        retire_database(target.storage, base, 9)
+        (dropped,) = target.storage.ls(f"{paths.parent(base)}/.repl/retired")
+        old = f"{dropped.uri}/orders"
+    written(target, "lines/f")
+    left(target, *[old] * (what == "old data"), f"{base}/lines", window=(0, 10), applied=10)
+    metastore(target).found = replica(target)
+    metastore(target).held |= {"t": f"{old}/t"} if live else {}
+    dump = store.create(Scope("sales")).finish(dump_header()).directory
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    with private(f"{old}/.hive-staging_1"):
+        swept = [one for _ in range(2) for one in sweep(target, "sales", store)]
+    assert {dump, f"{base}/lines"} <= {one.path for one in swept if not one.problem}
+    told = what in ("retired", "staging") or (what == "dropped database" and not live)
+    assert {one.problem for one in swept if one.problem} == ({f"{old}/.hive-staging_1: permission denied"} if told else set())
+    assert not store.storage.exists(dump)
 
 
 def test_a_sweep_that_no_load_or_policy_is_in_the_way_of_fails(target: Target, tmp_path: Path) -> None:
