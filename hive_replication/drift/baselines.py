@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from hive_replication.bounded_json import value_of
 from hive_replication.load.layout.directories import Layout
 from hive_replication.logs import about
 from hive_replication.metastore.names import escape
@@ -49,11 +50,11 @@ class Memory:
     def read(self, table: str) -> dict[str, Baseline]:
         """By partition name, "" for the table itself; empty if there is no readable file."""
         try:
-            found = json.loads(self._storage.read(f"{self._root}/{escape(table)}.json"))
+            found = value_of(self._storage.read(f"{self._root}/{escape(table)}.json").decode())
             return {name: _baseline(*values) for name, values in found.items()}
         except FileNotFoundError:
             return {}
-        except (ValueError, AttributeError, TypeError) as error:
+        except (ValueError, AttributeError, TypeError, OverflowError) as error:
             _LOG.warning("the baseline is unreadable and is computed again: %s", error, extra=about(table=table))
             return {}
 

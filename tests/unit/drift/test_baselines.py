@@ -28,7 +28,12 @@ def test_baselines_are_read_as_written_for_each_table(memory: Memory, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[1]", '{"": "digest"}', '{"": ["digest", 1, "", "then"]}', '{"": ["digest", "seven"]}', '{"": 5}']
+    "text",
+    [
+        *("", "{", "[1]", '{"": "digest"}', '{"": ["digest", 1, "", "then"]}', '{"": ["digest", "seven"]}', '{"": 5}'),
+        *('{"": ["digest", Infinity]}', '{"": ["digest", 1, "", 1e999]}', "[" * 100_000),
+    ],
+    ids=lambda text: text[:30],
 )
 def test_an_unreadable_file_is_no_baseline_and_is_logged(
     memory: Memory, tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
