@@ -10,7 +10,7 @@ from typing import Literal
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest
 from hive_replication.load.journal.journal import Journal
-from hive_replication.load.layout.live_locations import live_locations
+from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.replica.target import Target
 from hive_replication.load.retention.sweep import old_directories
 from hive_replication.metastore.faults import MetastoreError
@@ -40,7 +40,7 @@ def strays(source: Source, target: Target, database: str) -> Iterator[Stray]:
     """Finds strays in a replica as both sides are now. A dropped table whose event waits counts as one.
 
     Old data kept for running queries and everything below ``.repl`` are deleted by retention and do not count, nor do hidden
-    names (``.`` and ``_`` in front).
+    names (``.`` and ``_`` in front) and directories of other databases.
 
     Args:
         source: the source side.
@@ -79,7 +79,8 @@ def _partitions(source: Source, target: Target, database: str, name: str, table:
 def _paths(target: Target, name: str, location: str) -> Iterator[Stray]:
     journal = Journal(target.storage, location)
     old = old_directories(journal.places_of(journal.entries()))
-    live = live_locations(target.metastore, name, old)
+    others = databases_within(target.metastore, location, name)  # as all do in the directory of ``default``
+    live = live_locations(target.metastore, name, [*old, *others])
     for child in target.storage.ls(location):
         if is_hidden(paths.name(child.uri)):
             continue

@@ -18,6 +18,7 @@ _OPEN = "repl-"
 _STAGED = re.compile(STAGED)
 _TOKEN = re.compile(LOAD_ID)
 _DROPPED = re.compile(r"-(?P<evid>\d+)-(?:[0-9a-f]{8}|(?P<token>" + LOAD_ID + "))")
+_OF_DROPPED = re.compile(".+" + _DROPPED.pattern)
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.(tmp|new)")
 
 
@@ -135,6 +136,14 @@ class Layout:
         if found is None:
             return None
         return DroppedDatabase(int(found["evid"]), token_time(found["token"]) if found["token"] else None)
+
+
+def is_dropped_database(name: str) -> bool:
+    """Whether a name is one of :meth:`Layout.dropped_database`, of whatever database, which keeps it by its own policy's times.
+
+    Those in the warehouse lie where the old data of ``default`` does, whose directory it is.
+    """
+    return bool(_OF_DROPPED.fullmatch(name))
 
 
 def staging_name(evid: int, number: int, *, transactional: bool) -> str:

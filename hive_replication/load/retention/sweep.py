@@ -16,7 +16,7 @@ from hive_replication.dump.format.closed_directories import passed_over_if_close
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
-from hive_replication.load.layout.directories import Layout, is_staging, is_token, token_time
+from hive_replication.load.layout.directories import Layout, is_dropped_database, is_staging, is_token, token_time
 from hive_replication.load.layout.live_locations import Locations, databases_within, live_locations
 from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.state import replica_state
@@ -227,11 +227,11 @@ class _Sweeper:
         return all(file.modified < self._grace for file in self._storage.files(entry.directory, hidden=True))
 
     def _expired_retired(self, waiting: Collection[str]) -> Iterator[str]:
-        """Directories of retired data, but for those of loads that wait to be undone with what is older."""
+        """Directories of retired data, but for loads' that wait to be undone with what is older, and dropped databases'."""
         for status in self._storage.ls(self._layout.retired_root):
             name = paths.name(status.uri)
             since = token_time(name) if is_token(name) else status.modified
-            if since < self._expiry and name not in waiting:
+            if since < self._expiry and name not in waiting and not is_dropped_database(name):
                 yield status.uri
 
     def _staged(self) -> Iterator[str]:

@@ -29,8 +29,11 @@ class Metastore:
     def within(self, _: object) -> Metastore:
         return self
 
+    def databases(self) -> list[str]:
+        return ["default", "sales"]
+
     def database(self, name: str) -> Database:
-        return Database(name=name, locationUri=self._location)
+        return Database(name=name, locationUri=self._location if name == "sales" else self._location.rpartition("/")[0])
 
     def table_names(self, _: str) -> list[str]:
         return ["a", "b"]
@@ -61,3 +64,15 @@ def test_a_table_that_is_dropped_meanwhile_or_not_shown_stops_no_other(
     target: Any = SimpleNamespace(storage=storage, metastore=held)
     target.within_filters = lambda _: target
     assert [(one.kind, one.name) for one in strays(source, target, "sales")] == [("partition", "b/ds=2")]
+
+
+def test_the_directory_of_another_database_is_no_stray(tmp_path: Path) -> None:
+    """All of them were, in ``default``: whoever deletes strays by such a list deletes databases."""
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    for file in ("sales.db/t/f", "left/f"):
+        storage.write(f"{tmp_path.as_uri()}/{file}", b"1")
+    policy = POLICY.model_copy(update={"databases": {"default": "default"}})
+    source: Any = SimpleNamespace(policy=policy, metastore=Metastore("", "1"))
+    target: Any = SimpleNamespace(storage=storage, metastore=Metastore(f"{tmp_path.as_uri()}/sales.db", "1"))
+    target.within_filters = lambda _: target
+    assert [(one.kind, one.name) for one in strays(source, target, "default")] == [("directory", f"{tmp_path.as_uri()}/left")]

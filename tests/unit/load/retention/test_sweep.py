@@ -288,6 +288,28 @@ def test_a_dropped_database_is_found_where_the_warehouse_is_a_path(target: Targe
     assert target.storage.ls(Layout(location(target)).dropped_databases) == []
 
 
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["the warehouse", "a directory of its own"])
+@pytest.mark.parametrize("name", ["sales.db-9-{token}", "sales.db-9-0a1b2c3d"], ids=["", "by an earlier version"])
+def test_a_sweep_of_default_keeps_the_dropped_databases_of_others(
+    target: Target, monkeypatch: pytest.MonkeyPatch, name: str, *, elsewhere: bool
+) -> None:
+    """They went by its policy's times: those of the policy that had them may be longer."""
+    warehouse = metastore(target).warehouse
+    token = new_token()
+    dropped = f"{warehouse}/.repl/retired/{name.format(token=token)}/orders/f"
+    own = f"{warehouse}/default.db" if elsewhere else warehouse
+    for uri in (dropped, f"{own}/.repl/retired/170/t/f"):
+        target.storage.write(uri, b"123")
+        for path in [Path(uri.removeprefix("file://")), *Path(uri.removeprefix("file://")).parents][:4]:
+            os.utime(path, (time.time() - 365 * DAY,) * 2)
+    state = ReplicaState("uuid/default", 9).parameters()
+    metastore(target).found = Database(name="default", locationUri=own, parameters=state)
+    policy = target.policy.model_copy(update={"databases": {"default": "default"}})
+    after(monkeypatch, 365)
+    assert [one.path for one in sweep(replace(target, policy=policy), "default")] == [f"{own}/.repl/retired/170"]
+    assert target.storage.exists(dropped)
+
+
 def test_one_that_an_earlier_version_dropped_is_kept_from_now_on(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its name does not say since when, so its time begins when it is first seen."""
     metastore(target).found = None
