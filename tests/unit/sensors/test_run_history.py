@@ -144,7 +144,11 @@ def test_the_process_of_a_run_is_its_own() -> None:
         assert not is_dead(instance, run)
 
 
-@pytest.mark.parametrize(("process", "lost"), [(this_process(), False), (f"another/4026532281/{'0' * 12} 7 100", True)])
+@pytest.mark.parametrize(
+    ("process", "lost"),
+    [(this_process(), False), (f"another/4026532281/{'0' * 12} 7 100", True)],
+    ids=["here", "elsewhere"],
+)
 def test_a_run_whose_process_lives_here_is_not_lost(process: str, lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that was suspended goes on hours later: the sensor looks before the run has given a sign of life."""
     with dg.DagsterInstance.ephemeral() as instance:
