@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 
-from hive_replication.load.apply.commit_pipeline import PendingFiles
+from hive_replication.load.apply.commit_pipeline import PendingFiles, begins_with_transactions
 from hive_replication.load.apply.lane_run import LaneRun
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.call_groups import only_adds
@@ -23,6 +23,11 @@ _AT_ONCE = 3
 def adds_ahead(run: LaneRun) -> bool:
     """Whether a lane's partitions are added while its files are being copied; of one that waits for none there is no need."""
     return not (run.pending.complete or run.lane.uncollapsed) and only_adds(run.due)
+
+
+def goes_ahead(run: LaneRun) -> bool:
+    """Whether a lane is carried out while its files are being copied: it begins with transactions, or only adds partitions."""
+    return begins_with_transactions(run.due) or adds_ahead(run)
 
 
 def add_as_copied(threads: Threads, found: Iterable[range], pending: PendingFiles, carry_out: Callable[[range], bool]) -> None:

@@ -39,10 +39,10 @@ class ContentInLane:
         same = wanted.keys() & self.files.keys()
         return {name for name in same if wanted[name].checksum and wanted[name].checksum == self.files[name].checksum}
 
-    def size(self, found: Collection[str]) -> int:
-        """How many files there are by then.
+    def names(self, found: Collection[str]) -> set[str]:
+        """Names of the files that there are by then.
 
         Args:
             found: names of those before the lane; none where they are replaced.
         """
-        return len(self.files.keys() | set(found))
+        return self.files.keys() | set(found)

@@ -11,16 +11,16 @@ import logging
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from threading import Event, Semaphore
 
-from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.tasks import Copier, CopyResult, CopyTask
 from hive_replication.copy.while_held import Patient
 from hive_replication.errors import LockLost, Unreachable
-from hive_replication.load.apply.addition_pipeline import add_as_copied, adds_ahead, without_added
+from hive_replication.load.apply.addition_pipeline import add_as_copied, adds_ahead, goes_ahead, without_added
 from hive_replication.load.apply.change_tables import TableChanges
-from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
+from hive_replication.load.apply.commit_pipeline import commit_as_copied
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
@@ -42,7 +42,7 @@ from hive_replication.storage import TooLarge
 _LOG = logging.getLogger(__name__)
 
 #: Plans a lane again without the files that a later event supersedes, and with new places of those that a later one moves; None
-#: if there is none.
+#: if there is none. It is asked of files that cannot be found, and of those whose names others have on the target.
 Replan = Callable[[LanePlan, list[MissingFiles]], LanePlan | None]
 
 
@@ -98,20 +98,20 @@ class Executor:
 
         Args:
             lanes: their plans.
-            replan: called if files of a lane cannot be found.
+            replan: called if files of a lane cannot be found, or cannot be added.
 
         Raises:
             Unreachable: a metastore or storage does not answer; raised once no lane is running.
             LockLost: another load may run; likewise.
         """
-        runs = list(self._threads.map(self._place, lanes))
+        runs = [self._without_taken(run, replan) for run in self._threads.map(self._place, lanes)]
         began = time.monotonic()
         started: dict[LaneRun, Call[bool]] = {}
         try:
             with self._stop_all_on_failure(runs):
                 self._copy(runs, started)
                 done = {run for run, call in started.items() if call.result()}
-                runs = [run if run in done else self._without_missing(self._single(run), replan) for run in runs]
+                runs = [run if run in done else self._without_missing(self._single(run, replan), replan) for run in runs]
                 self._tally.add_time("copy", began)
                 began = time.monotonic()
                 list(self._threads.unordered(self._finish, (run for run in runs if run not in done)))
@@ -146,23 +146,39 @@ class Executor:
         except Exception as error:  # noqa: BLE001 (it is told as the reason of the lane)
             return LaneRun(lane, LanePlacement(lane), Stop.of(lane.operations[0].evid, error))
 
-    def _single(self, run: LaneRun) -> LaneRun:
+    def _without_taken(self, run: LaneRun, replan: Replan) -> LaneRun:
+        """The lane, of which nothing is carried out yet, without INSERTs that cannot be added and that later events supersede.
+
+        The target has a file of the same name which the source had no more: what took it away is told by a later event alone.
+        """
+        while taken := run.taken:
+            lane = run.lane.single if run.lane.uncollapsed else replan(run.lane, taken)
+            if lane is None or lane.operations is run.lane.operations:
+                break  # it fails there, and is held
+            run = self._place(lane)
+        return run
+
+    def _single(self, run: LaneRun, replan: Replan) -> LaneRun:
         """Carries out a collapsed lane that failed one event at a time, up to the event that fails."""
         if not run.lane.uncollapsed or not run.stopped:
             return run
         self._log(run, "the collapsed lane failed and is carried out one event at a time")
-        return self._restart(replace(run.lane, operations=run.lane.uncollapsed, uncollapsed=()))
+        return self._restart(run.lane.single, replan)
 
     def _without_missing(self, run: LaneRun, replan: Replan) -> LaneRun:
         """The lane without the files that cannot be found, as long as later events supersede or move them."""
         added = set[tuple[str, str]]()
+
+        def again(lane: LanePlan, missing: list[MissingFiles]) -> LanePlan | None:
+            planned = replan(lane, missing)
+            return planned and without_added(planned, added)
+
         while run.missing:
-            lane = replan(run.lane, run.missing)
-            if lane is None:
+            added |= run.added
+            if (lane := again(run.lane, run.missing)) is None:
                 break
             self._log(run, "planned again as later events supersede or move its files")
-            added |= run.added
-            run = self._restart(without_added(lane, added))
+            run = self._restart(lane, again)
         return run
 
     def _log(self, run: LaneRun, what: str) -> None:
@@ -170,8 +186,8 @@ class Executor:
             extra = about(self._replica.name, ", ".join(run.lane.names), stop.evid)
             _LOG.info("%s: %s", what, stop.reason, extra=extra)
 
-    def _restart(self, lane: LanePlan) -> LaneRun:
-        run = self._place(lane)
+    def _restart(self, lane: LanePlan, replan: Replan) -> LaneRun:
+        run = self._without_taken(self._place(lane), replan)
         for _ in self._copied([run]):
             pass
         run.pending.close()
@@ -179,7 +195,7 @@ class Executor:
 
     def _copy(self, runs: list[LaneRun], started: dict[LaneRun, Call[bool]]) -> None:
         """Copies the files of lanes, and starts each lane whose files are complete; adds it to ``started``."""
-        ready = (run for run in runs if not run.stopped and (run.pending.complete or _goes_ahead(run)))
+        ready = (run for run in runs if not run.stopped and (run.pending.complete or goes_ahead(run)))
         started.update((run, self._threads.begin(self._carry_out, run)) for run in ready)
         for run in self._copied(runs):
             if self._failed.is_set():
@@ -208,7 +224,7 @@ class Executor:
                 yield run
             else:
                 self._tally.copies.fail(answer)
-                _fail(run, key, answer)
+                run.lacks(key, answer)
 
     def _carry_out(self, run: LaneRun) -> bool:
         """Carries out a lane; returns False if files are missing or one of its transactions failed."""
@@ -299,16 +315,3 @@ class Executor:
         seconds = time.monotonic() - began
         run.carried_out(numbers)
         self._tally.carried_out(self._replica.name, run.lane.operations[numbers.start : numbers.stop], seconds)
-
-
-def _goes_ahead(run: LaneRun) -> bool:
-    """Whether a lane is carried out while its files are being copied."""
-    return begins_with_transactions(run.due) or adds_ahead(run)
-
-
-def _fail(run: LaneRun, key: DataKey, failure: CopyFailure) -> None:
-    if failure.kind == "unreachable":
-        raise failure.error
-    if failure.kind == "gone":
-        run.missing.append((run.lane.operations[key[0]], key[1]))
-    run.stop_at(failure.task.evid, failure.reason, refused=failure.kind == "conflict")

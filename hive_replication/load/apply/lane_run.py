@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from threading import Lock
 
+from hive_replication.copy.tasks import CopyFailure
 from hive_replication.load.apply.commit_pipeline import PendingFiles
+from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.load_plan import LanePlan, Stop
@@ -61,6 +63,23 @@ class LaneRun:
         with self._lock:
             if self.stop is None or evid < self.stop.evid:
                 self.stop = Stop(evid, reason, refused)
+
+    @property
+    def taken(self) -> list[MissingFiles]:
+        """Operations and partitions that add a file whose name another one has."""
+        return [(self.lane.operations[number], name) for number, name in self.placed.taken]
+
+    def lacks(self, key: DataKey, failure: CopyFailure) -> None:
+        """Stops the lane at a file that could not be copied.
+
+        Raises:
+            Unreachable: a storage does not answer.
+        """
+        if failure.kind == "unreachable":
+            raise failure.error
+        if failure.kind == "gone":
+            self.missing.append((self.lane.operations[key[0]], key[1]))
+        self.stop_at(failure.task.evid, failure.reason, refused=failure.kind == "conflict")
 
     def failed(self, operation: op.Operation, error: Exception) -> None:
         """Stops the lane at an operation that failed."""

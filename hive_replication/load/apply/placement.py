@@ -54,6 +54,7 @@ class LanePlacement:
         tasks: files to copy, with the content that needs them.
         present: files that are in the live directory already, proven.
         changed: replicas to which files were added, or from which files were removed, other than by a load.
+        taken: appends with the name of a file that has other content by then, as far as can be seen before anything is copied.
         absent: directories of new partitions that nobody has to look for any more: they do not exist.
     """
 
@@ -64,6 +65,7 @@ class LanePlacement:
     tasks: list[tuple[DataKey, CopyTask]] = field(default_factory=list[tuple[DataKey, CopyTask]])
     present: list[CopyResult] = field(default_factory=list[CopyResult])
     changed: list[UnexpectedObject] = field(default_factory=list[UnexpectedObject])
+    taken: list[DataKey] = field(default_factory=list[DataKey])
     absent: set[str] = field(default_factory=set[str])
 
     @cached_property
@@ -172,8 +174,7 @@ class Placer:
         return self._known.view(wanted)
 
     def _place_table(self, state: _LaneState, number: int, operation: op.CreateTable) -> None:
-        placed = state.placed
-        wanted = {file.relative: file for file in operation.content.files}
+        placed, wanted = state.placed, {file.relative: file for file in operation.content.files}
         for later in placed.lane.operations[number:]:
             if isinstance(later, op.AddPartitions) and later.table == operation.table:
                 wanted |= {f"{new.name}/{file.relative}": file for new in later.added for file in new.content.files}
@@ -201,9 +202,8 @@ class Placer:
         begun = self._free.begun(new.content for new in operation.added if files(new)) - {base}
 
         def directory(new: op.NewPartition) -> str:
-            wanted = files(new)
+            wanted, values = files(new), new.image.values
             own, plain, owner = directory_of(new.image), f"{base}/{new.name}", (operation.table, new.name)
-            values = new.image.values
             if self._layout.staging(new.content.staging) in begun:
                 staged = self._free.staged(new.content, new.name, wanted)
                 if staged and not self._taken.is_another_partitions(before, values, staged):
@@ -220,8 +220,7 @@ class Placer:
                 return plain
             return self._free.staging(new.content, new.name, wanted)
 
-        places = self._target.storage.threads.map(directory, operation.added)
-        for new, place in zip(operation.added, places, strict=True):
+        for new, place in zip(operation.added, self._target.storage.threads.map(directory, operation.added), strict=True):
             self._copy_to(placed, number, new.name, operation, new.content, place)
 
     def _takes_own(self, own: str, owner: tuple[str, str], wanted: Mapping[str, FileRef]) -> bool:
@@ -249,13 +248,15 @@ class Placer:
             tasks, brought = self._there(operation, content.others(wanted), found), content.brought(wanted)
             present = self._present(tasks)
             if isinstance(operation, op.AppendData):  # where checksums decide nothing the copier proves what looks like it
-                others = {name: task for name, task in tasks.items() if name not in present}
-                proving = {name: task for name, task in others.items() if self._free.looks_like(found[name], task.file)}
-            if mode == "replace" and len(present) + len(brought) == content.size(found):
+                others = tasks.keys() - present.keys()
+                proving = {name: tasks[name] for name in sorted(others) if self._free.looks_like(found[name], tasks[name].file)}
+            if mode == "replace" and len(present) + len(brought) == len(content.names(found)):
                 mode = "same" if len(present) + len(brought) == len(wanted) else "append"
         if mode == "replace":
             present, brought = {}, set[str]()
         there = present.keys() | proving.keys() | brought
+        if isinstance(operation, op.AppendData) and content.names(found) & wanted.keys() - there:
+            placed.taken.append((number, operation.partition))
         if mode == "append" and self._target.policy.append == "atomic" and len(there) < len(wanted):
             mode = "union"
         if live and mode != "replace":
@@ -273,8 +274,7 @@ class Placer:
     def _place_writes(self, state: _LaneState, number: int, operation: ReplayCommit) -> None:
         """Writes of a transaction go to the directory of their table or partition: nobody reads them before the commit."""
         for one in operation.written:
-            directory = state.directory(one.table, one.partition)
-            if directory:
+            if directory := state.directory(one.table, one.partition):
                 shown = object_name(self._database, one.table, one.partition)
                 self._copy_to(state.placed, number, one.key, operation, one.content, directory, shown=shown)
 

@@ -68,7 +68,7 @@ class LanePlanning:
         mapping: names and paths.
         lookahead: what becomes of objects later.
         renames: whether the lane renames tables or partitions.
-        gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
+        gone: events (with partition name or "") whose files are nowhere or have no place, each with the one that supersedes it.
         conflicts: how they are settled.
         metadata_only: the dump has neither data nor partitions; what the target has of them stays.
         includes: whether a source table's name belongs to the dump's scope.
@@ -144,12 +144,11 @@ class LanePlanning:
         return replace(content, files=()) if self.superseded(event, partition, what) else content
 
     def superseded(self, event: WindowEvent, partition: str, what: str) -> bool:
-        """Whether the files of an event are nowhere, and a later event supersedes it; if so it is skipped."""
+        """Whether the files of an event are nowhere or have no place, and a later event supersedes it; if so it is skipped."""
         later = self.gone.get((event.evid, partition))
         if later is not None:
-            self.skip(
-                event.evid, what, f"superseded: its files are gone, and event {later} drops, replaces or moves the object away"
-            )
+            why = "its files are gone, or the target has others of their names"
+            self.skip(event.evid, what, f"superseded: {why}, and event {later} drops, replaces or moves the object away")
         return later is not None
 
     def require_free(self, name: str, evid: int | None = None, wanted: Table | None = None) -> op.Operation | None:

@@ -83,7 +83,7 @@ class LanePlanner:
     Args:
         lane: its events.
         settings: those of its segment.
-        gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
+        gone: events (with partition name or "") whose files are nowhere or have no place, each with the one that supersedes it.
         early: whether tables that go away in the window stay as they are until then, so that nothing is asked of their events.
             It is always so of a held lane: nothing matters any more of why it was held.
     """

@@ -84,6 +84,11 @@ class LanePlan:
     coming: tuple[str, ...] = ()
     moves: Mapping[tuple[int, str], tuple[Move, ...]] = field(default_factory=dict[tuple[int, str], tuple[Move, ...]])
 
+    @property
+    def single(self) -> LanePlan:
+        """A collapsed lane one event at a time."""
+        return replace(self, operations=self.uncollapsed, uncollapsed=())
+
     def file_now(self, file: FileRef, evid: int, key: str) -> FileRef:
         """A file where it lies since the renames; one of which no checksum was recorded stays: nothing tells it from another."""
         uri = file.uri
