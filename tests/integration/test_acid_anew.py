@@ -149,3 +149,52 @@ def test_names_used_again(acid: Warehouse, hive4_target: HiveDriver) -> None:
 
 def _assert_same(acid: Warehouse, target: HiveDriver) -> None:
     assert rows(target, acid.database) == rows(acid.hive, acid.database)
+
+
+@pytest.mark.timeout(900)
+def test_what_hive_does_with_a_write_id_and_without_rows_holds_nothing(acid: Warehouse, hive4_target: HiveDriver) -> None:
+    """Commits without a note of a write are looked at in the tables' directories: only other clients leave files there."""
+    insert_only = "TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
+    acid.sql(
+        f"CREATE TABLE t (a INT, b STRING) {FULL}",
+        f"CREATE TABLE u (a INT, b STRING) {FULL}",
+        f"CREATE TABLE p (a INT, b STRING) PARTITIONED BY (d STRING) {FULL}",
+        f"CREATE TABLE m (a INT, b STRING) STORED AS TEXTFILE {insert_only}",
+        f"CREATE TABLE mp (a INT) PARTITIONED BY (d STRING) STORED AS TEXTFILE {insert_only}",
+        "INSERT INTO t VALUES (1, 'x'), (2, 'y')",
+        "INSERT INTO u VALUES (1, 'x'), (2, 'y')",
+        "INSERT INTO p VALUES (1, 'x', '1'), (2, 'y', '2')",
+        "INSERT INTO m VALUES (1, 'x')",
+    )
+    assert acid.replicate().held == ()
+    nothing = "SELECT a, b FROM u WHERE a > 100"
+    acid.sql(
+        f"CREATE TABLE c {FULL} AS SELECT * FROM u",
+        f"CREATE TABLE cnone {FULL} AS {nothing}",
+        f"CREATE TABLE cp PARTITIONED BY (b) {FULL} AS SELECT a, b FROM u",
+        f"CREATE TABLE mc STORED AS TEXTFILE {insert_only} AS SELECT * FROM u",
+        f"CREATE TABLE mcnone STORED AS TEXTFILE {insert_only} AS {nothing}",
+        f"INSERT INTO t {nothing}",
+        f"INSERT INTO m {nothing}",
+        f"INSERT INTO p PARTITION (d = '1') {nothing}",
+        f"INSERT INTO p PARTITION (d = '3') {nothing}",
+        f"INSERT OVERWRITE TABLE p PARTITION (d = '2') {nothing}",
+        "INSERT INTO p PARTITION (d) SELECT a, b, b FROM u",
+        "INSERT INTO mp PARTITION (d) SELECT a, b FROM u",
+        "UPDATE t SET b = 'q' WHERE a > 100",
+        "DELETE FROM t WHERE a > 100",
+        "FROM u INSERT INTO t SELECT a, b WHERE a > 1 INSERT INTO m SELECT a, b WHERE a > 100",
+        "SET hive.merge.cardinality.check=false",  # which leaves a table that is the session's alone
+        "MERGE INTO t USING (SELECT 2 AS a) s ON t.a = s.a WHEN MATCHED THEN UPDATE SET b = 'merged'",
+        "MERGE INTO t USING (SELECT 200 AS a) s ON t.a = s.a WHEN MATCHED THEN DELETE",
+        "ALTER TABLE t ADD COLUMNS (c INT)",
+        "ALTER TABLE p ADD PARTITION (d = '9')",
+        "ALTER TABLE p PARTITION (d = '9') RENAME TO PARTITION (d = '10')",
+        "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS",
+        "CREATE TABLE n LIKE t",
+        "TRUNCATE TABLE u",
+        "INSERT OVERWRITE TABLE t SELECT a, b, 1 FROM c",
+        f"INSERT OVERWRITE TABLE m {nothing}",
+    )
+    assert acid.replicate().held == ()
+    _assert_same(acid, hive4_target)
