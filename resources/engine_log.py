@@ -41,11 +41,8 @@ class _Forward(logging.Handler):
                 self._to.info("only warnings from here on: the engine wrote more than %d others", MOST)
             if self._left < 0:
                 return
-        try:
-            # Dagster would store the stack as it is.
-            self._to.log(record.levelno, "%s", "\n".join([described(record), *stack_of(record)]))
-        except Exception:  # noqa: BLE001 (Dagster's storage may be away for a moment: that ends no load)
-            self.handleError(record)
+        # Dagster would store the stack as it is.
+        self._to.log(record.levelno, "%s", "\n".join([described(record), *stack_of(record)]))
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +23,6 @@ from pydantic import TypeAdapter
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
 from hive_replication.dump.format.interface import DumpStore
-from hive_replication.dump.format.record_types import GONE
 from hive_replication.errors import BadRequest
 from hive_replication.load.operations.conflict_resolutions import Resolution
 from hive_replication.load.operations.kinds import DropPartitions, DropTable
@@ -44,8 +42,6 @@ _LOG = logging.getLogger(__name__)
 
 #: Bytes of a planned window, and of an approval.
 _MOST, _MOST_MARK = 32 * MIB, 10_000
-#: Dropped partitions that are named in a planned window; of more, their numbers say whether the plan is still the same.
-_MOST_NAMED = 50_000
 _PURPOSE = "approval"
 
 
@@ -90,7 +86,6 @@ def steps(plan: LoadPlan) -> tuple[str, ...]:
     """
     of_database = (one for segment in plan.segments for one in (*segment.alters, segment.barrier) if one)
     found = {f"{plan.database}: event {one.evid}" for one in of_database}
-    dropped: list[tuple[str, str]] = []
     for lane in plan.lanes:
         for one in lane.operations:
             name = f"{plan.database}.{one.table}"
@@ -100,18 +95,16 @@ def steps(plan: LoadPlan) -> tuple[str, ...]:
             elif isinstance(one, DropTable):
                 found.add(f"{name}: dropped")
             elif isinstance(one, DropPartitions):
-                dropped += ((name, partition) for partition in one.names)
+                found |= {f"{name}: partitions dropped at event {evid}" for evid in one.evids}
         if lane.stop is not None:
             found.add(f"{', '.join(lane.names)}: held at event {lane.stop.evid}")
-    if len(dropped) <= _MOST_NAMED:
-        found |= {f"{name}/{partition}: dropped" for name, partition in dropped}
-    else:
-        found |= {f"{name}: {count} partitions dropped" for name, count in Counter(name for name, _ in dropped).items()}
     return tuple(sorted(found))
 
 
 def more_than_applied(target: Target, store: DumpStore, state: ReplicaState, directory: str) -> str:
     """What a load of a dump brings beside events that the replica has applied, each with an approved window; "" for nothing.
+
+    Held tables that are rebuilt, or that a window took into the policy, are no more than that window: they come as they are now.
 
     Args:
         target: the target side.
@@ -129,15 +122,10 @@ def more_than_applied(target: Target, store: DumpStore, state: ReplicaState, dir
         return f"it is of the database as it was at event {header.to_evid}"
     if not covers(applied, header.to_evid):
         return f"it ends at event {header.to_evid}, after {applied}, where the replica stands"
-    if header.taken not in ("", state.scope):
+    if state.scope and header.taken not in ("", state.scope):
         return "it is of other tables than the replica was made with"
     if state.left and target.policy.excluded == "drop":
         return f"replicas that have left the policy are dropped with it: {', '.join(sorted(state.left))}"
-    beside = {name: made for name, made in header.joined.items() if made not in ("", GONE)}
-    beside |= {one.notification.table: one.redump for one in reader.events() if one.redump} if state.held else {}
-    for table, made in sorted(beside.items()):
-        if table in state.held and not covers(applied, evid := store.header(made).to_evid):
-            return f"the table {table} comes with it as it was at event {evid}"
     return ""
 
 

@@ -96,7 +96,7 @@ def running(folder: Path) -> psutil.Process | None:
         record = json.loads(_pid_file(folder).read_text(encoding="utf-8"))
         process = psutil.Process(record["pid"])
         if known := record.get("process"):
-            same = identity(process.pid) == known
+            same = _without_host(identity(process.pid)) == _without_host(known)  # a machine may get another name
         else:  # of an earlier version: a time of day, which moves when the clock is set
             same = abs(process.create_time() - record["started"]) < 1.0
         # The first thread of a dying JVM is a zombie while others still hold its ports.
@@ -104,6 +104,10 @@ def running(folder: Path) -> psutil.Process | None:
         return process if same and not ended else None
     except (OSError, ValueError, KeyError, psutil.NoSuchProcess):
         return None
+
+
+def _without_host(process: str) -> str:
+    return process.partition("/")[2]
 
 
 def was_started(folder: Path) -> bool:

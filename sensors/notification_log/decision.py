@@ -181,9 +181,9 @@ def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: li
     """A run from the lowest held event to the applied id; the load skips what is applied already.
 
     It may change neither of them and succeed, and drop out of the history: its run key is told from others by the time. One that
-    needs an approval is a window, and is retried as windows are.
+    needs an approval is a window, whose plan has the same delay: other windows are planned meanwhile.
     """
-    window, past = replica.catch_up, None if replica.to_approve else replica.last_catch_up
+    window, past = replica.catch_up, replica.last_catch_up
     if replica.at_once:
         past = replace(past, attempt=1) if past else None
     elif rest := wait_left(replica.next_attempt, CATCH_UP_DELAY, now):
@@ -193,8 +193,8 @@ def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: li
         if not _retry(now, replica, past, window, CATCH_UP_DELAY, starts, waiting):
             return False
     else:
-        starts.append(Start("window" if replica.to_approve else "catch-up", window, 1, (replica.database,)))
-    starts[-1] = replace(starts[-1], after=f"{int(now):x}")
+        starts.append(Start("catch-up", window, 1, (replica.database,)))
+    starts[-1] = replace(starts[-1], kind="window" if replica.to_approve else "catch-up", after=f"{int(now):x}")
     return True
 
 

@@ -18,7 +18,7 @@ from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, notifications, of_policy
 from hive_replication.events.renames_between_databases import rows_of
 from hive_replication.events.transactions import ENDS
-from hive_replication.load.replica.held_retries import NO_HISTORY
+from hive_replication.load.replica.held_retries import CATCH_UP_DELAY, NO_HISTORY, wait_left
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.source_history import is_purged
@@ -28,6 +28,7 @@ from hive_replication.recover import find_gap, history_gap
 from sensors.notification_log.cursor import Cursor, Reading
 from sensors.notification_log.decision import MANY_EVENTS, Replica, is_counted, needs_log
 from sensors.notification_log.run_history import RunHistory
+from sensors.notification_log.runs import PastRun
 
 _LOG = logging.getLogger(__name__)
 _READING = 5.0  # seconds of a tick, which Dagster ends after 60 s
@@ -122,23 +123,38 @@ def with_gaps(
 
 
 def to_be_approved(
-    connection: Connection, found: Sequence[Replica], states: Mapping[str, ReplicaState], current: int, now: float
+    connection: Connection,
+    found: Sequence[Replica],
+    states: Mapping[str, ReplicaState],
+    plans: Mapping[str, PastRun],
+    current: int,
+    now: float,
 ) -> list[Replica]:
     """Marks replicas whose catch-up is due and may bring what nobody has approved.
 
-    So do recoveries, dumps of tables that are taken in, which are of now, and the drop of replicas that were to be kept when they
-    left the policy. Whether there is something to recover from is asked as the run asks.
+    So do recoveries, whose dumps are of now, and the drop of replicas that were to be kept when they left the policy. Whether
+    there is something to recover from is asked as the run asks.
+
+    Args:
+        connection: both sides.
+        found: the replicas.
+        states: of their databases.
+        plans: the last run that planned a window, by database.
+        current: the source's newest event id.
+        now: seconds since the epoch.
     """
     waiting = (one for one in found if one.held is not None and not (one.busy or one.changed or one.lost(current)))
-    due = [one for one in waiting if one.at_once or now >= one.next_attempt]
+    due = [one for one in waiting if one.at_once or not wait_left(one.next_attempt, CATCH_UP_DELAY, now)]
     answers = connection.source.threads.map(lambda one: _brings_more(connection, one, states[one.database]), due)
     marked = {one.database for one, more in zip(due, answers, strict=True) if more}
-    return [replace(one, to_approve=one.database in marked) for one in found]
+    return [
+        replace(one, to_approve=True, last_catch_up=plans.get(one.database)) if one.database in marked else one for one in found
+    ]
 
 
 def _brings_more(connection: Connection, replica: Replica, state: ReplicaState) -> bool:
     source, target = connection.source, connection.target
-    if state.coming or (state.left and target.policy.excluded == "drop"):
+    if state.left and target.policy.excluded == "drop":
         return True
     try:
         purged = bool(replica.held) and is_purged(source.metastore, state, replica.held or 0)

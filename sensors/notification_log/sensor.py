@@ -118,7 +118,7 @@ def tick(
     found = {database: state for database, state in found.items() if database not in waiting}
     known = with_gaps(connection, replicas(policy, found, history, cursor), found, cursor, current)
     seen, readings = with_log(connection, known, cursor, current, now)
-    seen = to_be_approved(connection, seen, found, current, now) if policy.approval else seen
+    seen = to_be_approved(connection, seen, found, history.last_plan, current, now) if policy.approval else seen
     idle, unended = to_be_read(connection, long_idle(connection, seen, found, now, settings.event_ttl), found)
     seen = with_work(seen, unended)
     asking = without_catch_ups(seen) if policy.approval else seen

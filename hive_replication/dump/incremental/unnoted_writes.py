@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from hive_replication.acid.directories import AcidDirectory
@@ -26,11 +26,24 @@ from hive_replication.events.transactions import CommitTransaction
 from hive_replication.logs import about
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional
-from hive_replication.metastore.types import NotificationEvent, Partition
+from hive_replication.metastore.types import NotificationEvent, Partition, Table
 from hive_replication.storage import Storage, paths
 
 _LOG = logging.getLogger(__name__)
 _OF_PARTITIONS = frozenset({"ADD_PARTITION", "ALTER_PARTITION", "ALTER_PARTITIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where a transaction may have written.
+
+    Args:
+        directories: of the table or partitions.
+        whole: name of the table if they are those of all its partitions.
+    """
+
+    directories: tuple[str, ...] = ()
+    whole: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,7 @@ class UnnotedWrites:
     source: Source
     locations: PresentLocations
     boundary: SourceBoundary
+    _listed: dict[str, frozenset[int]] = field(default_factory=dict[str, frozenset[int]])
 
     def groups(self, commit: CommitTransaction, allocated: Iterable[Allocated]) -> Iterator[FileGroup]:
         """What stands for such a write, for each table that has one: the load holds it.
@@ -67,19 +81,22 @@ class UnnotedWrites:
 
     def _written(self, commit: CommitTransaction, allocated: Allocated) -> str:
         """The directory of a write; "" where there is none, or the table is gone."""
-        storage, now = self.source.storage, self._directories(commit, allocated)
-        while now:
-            found = list(storage.many.map(partial(written_in, storage, allocated.write_id), now))
-            if any(found):
-                return next(filter(None, found))
-            before, now = now, self._directories(commit, allocated)
+        storage, now = self.source.storage, self._places(commit, allocated)
+        while now.directories:
+            found = list(storage.many.map(partial(writes_in, storage), now.directories))
+            made = (one[allocated.write_id] for one in found if allocated.write_id in one)
+            if directory := next(filter(storage.files, made), ""):
+                return directory
+            before, now = now, self._places(commit, allocated)
             if now == before:
+                if now.whole:
+                    self._listed[now.whole] = frozenset(write_id for one in found for write_id in one)
                 break
             extra = about(allocated.database, allocated.table, commit.evid)
             _LOG.debug("the table changed while it was listed; it is listed again", extra=extra)
         return ""
 
-    def _directories(self, commit: CommitTransaction, allocated: Allocated) -> list[str]:
+    def _places(self, commit: CommitTransaction, allocated: Allocated) -> _Places:
         """Where the transaction may have written: the table's present directory, or those of partitions."""
         metastore, database, name = self.source.metastore, allocated.database, allocated.table
         table = metastore.table(database, name)
@@ -89,15 +106,24 @@ class UnnotedWrites:
         if present != name:
             table = metastore.table(database, present) if present else None
         if table is None or not is_transactional(table) or why_skipped(table, acid=True):
-            return []
+            return _Places()
         try:
-            things = self._partitions(commit, allocated, present) if is_partitioned(table) else filter(has_files, (table,))
-            return sorted(one.sd.location for one in things if one.sd.location and not self.boundary.why_outside(one))
+            if not is_partitioned(table):
+                return self._readable(filter(has_files, (table,)))
+            if named := self._named(commit, allocated, present):
+                return self._readable(named)
+            if allocated.write_id not in self._listed.get(present, {allocated.write_id}):
+                return _Places()  # it was listed for an earlier commit, after this one
+            return self._readable(metastore.partitions(database, present), present)
         except NotFound:
-            return []  # gone this moment, by a later event
+            return _Places()  # gone this moment, by a later event
 
-    def _partitions(self, commit: CommitTransaction, allocated: Allocated, table: str) -> Iterable[Partition]:
-        """Those that events name with the write id; all of them where none is named, or one has another name by now."""
+    def _readable(self, things: Iterable[Table | Partition], whole: str = "") -> _Places:
+        found = (one.sd.location for one in things if one.sd.location and not self.boundary.why_outside(one))
+        return _Places(tuple(sorted(found)), whole)
+
+    def _named(self, commit: CommitTransaction, allocated: Allocated, table: str) -> list[Partition]:
+        """The partitions that events name with the write id; [] where none is named, or one has another name by now."""
         log, database = self.source.metastore, allocated.database
         names = {
             name
@@ -106,7 +132,7 @@ class UnnotedWrites:
             for name in named_with(event, allocated)
         }
         found = list(log.partitions(database, table, sorted(names))) if names else []
-        return found if found and len(found) == len(names) else log.partitions(database, table)
+        return found if len(found) == len(names) else []
 
 
 def named_with(event: NotificationEvent, allocated: Allocated) -> Iterator[str]:
@@ -125,12 +151,11 @@ def named_with(event: NotificationEvent, allocated: Allocated) -> Iterator[str]:
                 yield one.after_name
 
 
-def written_in(storage: Storage, write_id: int, location: str) -> str:
-    """The directory of a write in that of a table or partition, if a writer made it and it has files; else ""."""
+def writes_in(storage: Storage, location: str) -> dict[int, str]:
+    """The directories that writers made in that of a table or partition, by write id."""
+    found = dict[int, str]()
     for status in storage.ls(location):
         one = AcidDirectory.parsed(paths.name(status.uri.rstrip("/"))) if status.is_dir else None
-        if one is None or one.visibility or one.last != write_id or (one.kind != "base" and one.first != write_id):
-            continue
-        if storage.files(status.uri):
-            return status.uri
-    return ""
+        if one is not None and not one.visibility and (one.kind == "base" or one.first == one.last):
+            found[one.last] = status.uri
+    return found

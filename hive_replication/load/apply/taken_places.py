@@ -10,7 +10,7 @@ from threading import Lock
 
 from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import owner_mark
-from hive_replication.load.layout.live_locations import Locations, all_tables, ancestors, live_locations, place, place_of
+from hive_replication.load.layout.live_locations import Locations, all_tables, ancestors, asked, live_locations, place, place_of
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import CopySchemas
 from hive_replication.load.operations.columns import SetColumns
@@ -22,6 +22,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.names import unescape
+from hive_replication.metastore.types import directory_of
 from hive_replication.parallel import Call
 from hive_replication.storage import AlreadyExists, Denied, paths
 
@@ -94,7 +95,8 @@ class TakenPlaces:
         tables, partitioned = self._tables.result()
         return tables.touches(directory) or any(
             self._in_partitions(table).touches(directory)
-            for above in ancestors(place(directory))
+            for one in asked(directory)
+            for above in ancestors(one)
             for table in partitioned.get(above, ())
         )
 
@@ -205,15 +207,16 @@ class TakenPlaces:
         return f"{root}/{below.split('/')[0]}" if below else directory
 
     def _locations_of_tables(self) -> tuple[Locations, dict[str, list[str]]]:
-        """Places of all tables, and names of the partitioned ones by theirs."""
-        data, partitioned = list[str](), dict[str, list[str]]()
+        """Directories of all tables, and names of the partitioned ones by their places."""
+        data, bases, partitioned = list[str](), list[str](), dict[str, list[str]]()
         for table in all_tables(self._target.metastore, self._database):
-            own = place_of(table)
+            own = directory_of(table)
             if own and table.partitionKeys:
-                partitioned.setdefault(own, []).append(table.tableName)
+                bases.append(own)
+                partitioned.setdefault(place(own), []).append(table.tableName)
             elif own:
                 data.append(own)
-        return Locations(data, partitioned), partitioned
+        return Locations(data, bases), partitioned
 
     def _in_partitions(self, table: str) -> Locations:
         """Directories of a table's partitions; none if another lane has dropped it."""
@@ -223,7 +226,7 @@ class TakenPlaces:
 
     def _locations_of_partitions(self, table: str) -> Locations:
         try:
-            return Locations(map(place_of, self._target.metastore.partitions(self._database, table)))
+            return Locations(map(directory_of, self._target.metastore.partitions(self._database, table)))
         except NotFound:
             return Locations(())
 

@@ -58,7 +58,7 @@ class Locations:
 
     def contains(self, path: str) -> bool:
         """Whether a path is a directory with data, or lies below one."""
-        return any(self._has_data(f"{above}/") for one in _asked(path) for above in ancestors(one))
+        return any(self._has_data(f"{above}/") for one in asked(path) for above in ancestors(one))
 
     def _has_data(self, directory: str) -> bool:
         index = bisect_left(self._sorted, directory)
@@ -70,7 +70,7 @@ class Locations:
 
     def any_below(self, path: str) -> bool:
         """Whether anything at or below a path is in use."""
-        return any(self._begins(f"{one}/") for one in _asked(path))
+        return any(self._begins(f"{one}/") for one in asked(path))
 
     def _begins(self, directory: str) -> bool:
         index = bisect_left(self._sorted, directory)
@@ -96,7 +96,7 @@ class Locations:
                 yield from self.unused_parts(storage, child.uri.rstrip("/"))
 
 
-def _asked(path: str) -> set[str]:
+def asked(path: str) -> set[str]:
     """What a file or directory is looked for by; in a bucket also its path alone: a cluster may have it for its default store."""
     bucket, below = _split(path)
     return {bucket + below, below}

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from hive_replication.dump.beginnings import OpenedInLog, UnnamedEnds
+from hive_replication.dump.beginnings import Allocated, OpenedInLog, UnnamedEnds
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.present_location import PresentLocations
@@ -19,10 +19,11 @@ from hive_replication.errors import MetastoreError, Unreachable
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
+from hive_replication.events.transactions import CommitTransaction
 from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.metastore.types import FieldSchema, NotificationEvent, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import FileStatus, Storage
 from tests.faults import unreadable_directories
 from tests.messages import row
 
@@ -84,6 +85,10 @@ class Warehouse:
         return f"file://{self.root}/{directory}/"
 
     def record(self, start: int = 0, *, replica: bool = False, excluded: str = "") -> EventRecord | None:
+        reader, end = self.reader(start, replica=replica, excluded=excluded)
+        return reader.record(end)
+
+    def reader(self, start: int, *, replica: bool = False, excluded: str = "") -> tuple[TransactionReader, LogEvent]:
         metastore: Any = self
         source: Any = SimpleNamespace(
             acid=True,
@@ -100,7 +105,7 @@ class Warehouse:
         for one in window:
             reader.note(one)
         (end,) = (one for one in found if one.row.type == "COMMIT_TXN")
-        return reader.record(LogEvent(end.row))
+        return reader, LogEvent(end.row)
 
     def write_events(self, *_: object) -> tuple[WriteEvent, ...]:
         return self.notes
@@ -256,6 +261,21 @@ class TestPartitions:
         assert held(warehouse.record(start)) == []
         directory = warehouse.write(f"t/d=2/{DELTA}")
         assert held(warehouse.record(start)) == [("t", directory)]
+
+    def test_commits_of_no_rows_list_them_once(self, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+        """All are listed after all commits of the window: sixty MERGEs that match nothing listed each partition sixty times."""
+        listed, ls = list[str](), Storage.ls
+
+        def counted(storage: Storage, uri: str) -> list[FileStatus]:
+            listed.append(uri)
+            return list(ls(storage, uri))
+
+        monkeypatch.setattr(Storage, "ls", counted)
+        reader, end = warehouse.reader(0)
+        writes, commit = reader._unnoted, cast("CommitTransaction", end.event)
+        given = [Allocated("db", "t", write_id, GIVEN) for write_id in range(5, 65)]
+        assert [list(writes.groups(commit, [one])) for one in given] == [[]] * 60
+        assert len(listed) == 2
 
     @pytest.mark.parametrize("write_id", [5, 6])
     def test_those_that_events_name_with_the_write_id_are_listed(self, warehouse: Warehouse, write_id: int) -> None:

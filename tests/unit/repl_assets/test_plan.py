@@ -10,9 +10,8 @@ from typing import Any, cast
 import dagster as dg
 import pytest
 
-from hive_replication.dump.format.record_types import DumpHeader, EventRecord, Scope
+from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.events.event_records import Notification
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Collapsed
 from hive_replication.metastore.types import Database
@@ -47,11 +46,11 @@ def approvals(specs: Specs) -> Approvals:
 EVENTS = DumpHeader("incremental", Scope("sales"), "uuid", Database("sales"), 100, 200, 5, "hash", 0.0)
 
 
-def engine(applied: int | None = 100, scope: str = "", made: DumpHeader = EVENTS, events: Any = (), **more: Any) -> Engine:
+def engine(applied: int | None = 100, scope: str = "", made: DumpHeader = EVENTS, **more: Any) -> Engine:
     """Of a replica that stands somewhere, and of the dump that was made."""
     state = ReplicaState("uuid/sales", applied, scope=scope, **more)
-    reader = SimpleNamespace(directory="hdfs://d/sales/9", header=made, events=lambda: iter(events))
-    store = SimpleNamespace(open=lambda _: reader, header=lambda _: replace(made, kind="bootstrap", to_evid=230))
+    reader = SimpleNamespace(directory="hdfs://d/sales/9", header=made)
+    store = SimpleNamespace(open=lambda _: reader)
     connection = SimpleNamespace(store=store, target=SimpleNamespace(policy=policy()))
     return cast("Engine", SimpleNamespace(target_name=lambda _: "sales_copy", state=lambda _: state, connection=connection))
 
@@ -92,25 +91,21 @@ def test_a_window_that_the_replica_has_applied_was_approved_before(specs: Specs)
         (replace(EVENTS, kind="bootstrap"), {}, "of the database as it was at event 200"),
         (replace(EVENTS, to_evid=201), {}, "ends at event 201, after 200, where the replica stands"),
         (replace(EVENTS, taken="another policy"), {}, "of other tables than the replica was made with"),
-        (replace(EVENTS, joined={"b": "hdfs://d/sales/b"}), {"held": {"b": "taken in"}}, "table b comes with it .* at event 230"),
         (EVENTS, {"left": {"gone": 90}}, "replicas that have left the policy are dropped with it: gone"),
     ],
-    ids=["a recovery", "a second bootstrap", "later events", "an earlier policy", "a table taken in", "a replica dropped"],
+    ids=["a recovery", "a second bootstrap", "later events", "an earlier policy", "a replica dropped"],
 )
 def test_what_a_dump_brings_beside_applied_events_is_approved(specs: Specs, dump: DumpHeader, state: Any, why: str) -> None:
     """The window says nothing of it: that is applied already."""
-    one = engine(200, made=dump, **state)
+    one = engine(200, specs.policy.scope("sales").text, dump, **state)
     one.connection.target.policy = policy().model_copy(update={"excluded": "drop"})  # type: ignore[misc]
     with pytest.raises(dg.Failure, match=f"dump of the window 100-200 of sales is not approved, and .*{why}"):
         approved_dump(specs, one)
 
 
-def test_a_table_that_is_rebuilt_with_its_catch_up_is_approved(specs: Specs) -> None:
-    """Its dump is of now. One that no lane waits for is not loaded."""
-    events = [EventRecord(Notification(150, 5, "ALTER_TABLE", "sales", "t", "", "json"), redump="hdfs://d/sales/t")]
-    assert approved_dump(specs, engine(200, events=events, held={"other": "why"})) is None
-    with pytest.raises(dg.Failure, match="the table t comes with it as it was at event 230"):
-        approved_dump(specs, engine(200, events=events, held={"t": "why"}))
+def test_a_replica_of_an_earlier_version_is_caught_up_without_approval(specs: Specs) -> None:
+    """It does not say with which tables it was made until a window does."""
+    assert approved_dump(specs, engine(200, made=replace(EVENTS, taken="the present policy"))) is None
 
 
 def test_a_dump_of_an_applied_window_that_is_approved_is_loaded(specs: Specs, approvals: Approvals, steps_now: list[str]) -> None:

@@ -157,6 +157,19 @@ def test_a_catch_up_that_may_bring_more_than_was_approved_is_planned_approved_an
     assert [(one.kind, one.window) for one in decide(NOW + 20, 510, [tried], 1000).starts] == [("window", Window(500, 510))]
 
 
+def test_windows_go_on_while_a_catch_up_cannot_be_planned() -> None:
+    """A transaction of its one table stays open, say: nothing of the others was even planned."""
+    failed = PastRun("run-1", "plan", Window(0, 500), 1, NOW)
+    lost = Replica("a", 500, held=0, first_event=503, scanned=510, to_approve=True, last_catch_up=failed)
+
+    def planned(now: float) -> list[tuple[str, Window]]:
+        starts = with_approval(now, decide(now, 510, [lost], 1000), {}, {"a": failed}).starts
+        return [(start.kind, start.window) for start in starts]
+
+    assert planned(NOW + 1) == [("plan", Window(500, 510))]
+    assert planned(NOW + 61) == [("plan", Window(0, 500))]
+
+
 def test_a_planned_window_comes_before_a_catch_up_that_needs_another_plan() -> None:
     asked = decide(NOW, 220, [Replica("a", 100, held=0, first_event=150, scanned=220, to_approve=True)], 1000)
     assert with_approval(NOW, asked, {"a": PLANNED}, {}).starts == ()

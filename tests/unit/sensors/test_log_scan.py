@@ -235,13 +235,26 @@ TAKEN = replace(LOST, at={"t": 40}, held={"t": "taken into the policy, and comes
         (LOST, Refused("marked as incompatible"), {}, 1, True),
         (BEHIND, None, {}, 1, False),
         (BEHIND, None, {}, 60, True),
-        (TAKEN, None, {}, 1, True),
+        (TAKEN, None, {}, 1, False),
         (replace(BEHIND, left={"gone": 30}), None, {}, 1, True),
         (LOST, Gap(UNFINISHED, 90, "why"), {"next_attempt": 1001.0}, 1, False),
+        (LOST, Gap(UNFINISHED, 90, "why"), {"next_attempt": 87_400.0}, 1, True),
         (LOST, Gap(UNFINISHED, 90, "why"), {"busy": "run"}, 1, False),
         (LOST, Gap(UNFINISHED, 90, "why"), {"changed": True}, 1, False),
     ],
-    ids=["unfinished", "hidden", "nobody knows", "behind", "purged", "taken in", "left", "not due", "busy", "changed"],
+    ids=[
+        "unfinished",
+        "hidden",
+        "nobody knows",
+        "behind",
+        "purged",
+        "taken in",
+        "left",
+        "not due",
+        "clock set back",
+        "busy",
+        "changed",
+    ],
 )
 def test_catch_ups_that_may_bring_what_nobody_approved(
     state: ReplicaState, gap: Any, replica: Any, log: int, more: bool, monkeypatch: pytest.MonkeyPatch
@@ -261,9 +274,9 @@ def test_catch_ups_that_may_bring_what_nobody_approved(
         source=SimpleNamespace(metastore=metastore, threads=SimpleNamespace(map=map)), target=SimpleNamespace(policy=policy)
     )
     (held,) = replicas(policy, {"sales": state}, RunHistory(), Cursor(""))
-    (found,) = to_be_approved(connection, [replace(held, **replica)], {"sales": state}, 100, 1000.0)
+    (found,) = to_be_approved(connection, [replace(held, **replica)], {"sales": state}, {}, 100, 1000.0)
     assert found.to_approve is more
     if gap is None and not more:
         gap = Unreachable("the source does not answer")
         with pytest.raises(Unreachable):  # the tick ends, and the next one asks again
-            to_be_approved(connection, [held], {"sales": state}, 100, 1000.0)
+            to_be_approved(connection, [held], {"sales": state}, {}, 100, 1000.0)

@@ -55,12 +55,21 @@ def test_only_places_are_kept_that_do_not_say_whose_they_are(taken: TakenPlaces)
     assert taken._partitions["t"].result() == {"/w/db.db/t/d=p/x=0"}
 
 
-@pytest.mark.parametrize("store", ["hdfs://dst", "hdfs://DST", "hdfs://nn1:8020", "hdfs://", ""])
+@pytest.mark.parametrize(
+    ("database", "store"),
+    [
+        *(("hdfs://dst", store) for store in ("hdfs://dst", "hdfs://DST", "hdfs://nn1:8020", "hdfs://", "")),
+        *(("s3a://lake", store) for store in ("s3a://lake", "s3://lake", "")),
+        ("gs://lake", "gs://lake"),
+    ],
+)
 @pytest.mark.parametrize("spelled", ["/t", "./t", "x/../t", "t//", "t"])
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_a_directory_is_a_tables_however_its_location_is_spelled(store: str, spelled: str, *, partitioned: bool) -> None:
+def test_a_directory_is_a_tables_however_its_location_is_spelled(
+    database: str, store: str, spelled: str, *, partitioned: bool
+) -> None:
     """Else a new replica got the directory of a table that somebody made there, and its files beside that one's."""
-    home = "hdfs://dst/w/db.db"
+    home = f"{database}/w/db.db"
     keys = [FieldSchema("ds", "string", "")] if partitioned else []
     there = Table("x", "db", sd=StorageDescriptor(location=f"{store}/w/db.db/{spelled}"), partitionKeys=keys)
     part = Partition(values=["1"], sd=StorageDescriptor(location=f"{store}/w/db.db/{spelled}/ds=1"))
