@@ -49,6 +49,10 @@ class Metastore(Partitions, Functions, Constraints, Statistics, Privileges, Repl
         shown.views_of_materialized = True
         return shown
 
+    def at_once(self) -> Self:
+        """The same metastore, for a question that is left open where it does not answer within ten seconds."""
+        return type(self)(self.uri, self.access, timeout=5.0, retries=2)
+
     def table(self, db: str, name: str) -> Table | None:
         """A table or view, or None if there is none of that name."""
         found = super().table(db, name)

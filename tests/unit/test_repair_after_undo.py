@@ -69,7 +69,7 @@ class _Replica:
         self.state, self.undone, self.dies = LEVEL, undone, False
         self.metastore = SimpleNamespace(database=lambda _: self.home, alter_database=self._alter)
         policy = SimpleNamespace(target_of=str, name="", read_only=False, target=SimpleNamespace(lock_timeout=0))
-        self.target: Any = SimpleNamespace(metastore=self.metastore, policy=policy)
+        self.target: Any = SimpleNamespace(metastore=self.metastore, policy=policy, source_identity="")
         source_metastore = SimpleNamespace(event=lambda evid: evid)
         source = SimpleNamespace(require_included=lambda *_: None, metastore=source_metastore)
         store = SimpleNamespace(header=lambda _: SimpleNamespace(to_evid=self.state.applied))

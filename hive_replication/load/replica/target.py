@@ -50,10 +50,10 @@ class Target:
 
     @property
     def source_identity(self) -> str:
-        """What replicas of the policy's source are stamped with, "" where that one does not answer."""
+        """What replicas of the policy's source are stamped with, "" where that one does not answer at once."""
         source = self.source_metastore
         try:
-            return (source.uuid() or source.uri) if source is not None else ""
+            return (source.at_once().uuid() or source.uri) if source is not None else ""
         except Unreachable:
             return ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -34,6 +35,9 @@ class Target(Side):
 
     def databases(self) -> list[str]:
         raise Unreachable("the source is switched off")
+
+    def at_once(self) -> Any:
+        return SimpleNamespace(uuid=self.databases)
 
 
 @pytest.fixture

@@ -37,6 +37,12 @@ class Side:
     def uuid(self) -> str:
         return self.uri
 
+    def at_once(self) -> Side:
+        return self
+
+    def config_value(self, _name: str, default: str) -> str:
+        return default
+
     def database(self, name: str) -> Database:
         return Database(name=name, locationUri=self.location, parameters=self.parameters)
 

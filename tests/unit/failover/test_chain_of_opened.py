@@ -87,7 +87,7 @@ def test_a_dump_takes_them(side: Side, monkeypatch: pytest.MonkeyPatch, after: i
     class Read(Exception):
         pass
 
-    def reader(_source: object, _locations: object, _includes: object, replica: object) -> None:
+    def reader(_source: object, _locations: object, _includes: object, _boundary: object, replica: object) -> None:
         raise Read(replica)
 
     monkeypatch.setattr(dumping, "TransactionReader", reader)

@@ -41,7 +41,7 @@ def test_nothing_is_undone_to_a_load_from_before_the_database_was_a_source(
     old = Side(parameters=CLOSED.parameters(), uri="thrift://b:1", location=f"{tmp_path.as_uri()}/db.db")
     connection: Any = connected(Side(parameters=OPENED.parameters()), old)
     target, storage = connection.target, Storage((Root(uri=tmp_path.as_uri()),))
-    target.storage = storage
+    target.storage, target.source_identity = storage, "thrift://a:1"
     journal = Journal(storage, old.location)
 
     def load(begin: int, end: int, state: ReplicaState) -> None:

@@ -194,7 +194,7 @@ def test_the_journals_of_another_policy_are_not_kept_by_the_times_of_this_one(
 def test_a_dropped_database_that_left_the_policy_is_swept_too(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was said that none that left the policy had this name: its directory, dumps and reports stayed for ever."""
     store = dump_store(target)
-    source: Any = SimpleNamespace(uuid=lambda: "uuid")
+    source: Any = SimpleNamespace(at_once=lambda: SimpleNamespace(uuid=lambda: "uuid"))
     left = target.policy.model_copy(update={"databases": {"hr": "hr"}, "keep_reports_days": 1})
     elsewhere = replace(target, policy=left, source_metastore=source)
     headers = [dump_header(begin=9, source=one) for one in ("uuid", "x")]
@@ -223,7 +223,7 @@ def test_dumps_of_a_database_that_left_the_policy_lie_under_its_name_at_the_sour
 ) -> None:
     """They stayed for ever; those of another database were deleted that were not loaded yet."""
     store = dump_store(target)
-    source: Any = SimpleNamespace(uuid=lambda: "uuid")
+    source: Any = SimpleNamespace(at_once=lambda: SimpleNamespace(uuid=lambda: "uuid"))
     left = replace(target, policy=target.policy.model_copy(update={"databases": policy}), source_metastore=source)
     dumps: list[str] = []
     for name in ("shop", "sales"):
@@ -248,7 +248,7 @@ def test_a_replica_of_another_source_is_not_swept_by_a_policy_of_the_same_name(
     state = ReplicaState("uuid/sales", 9, policy="default").parameters()
     metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
     policy = target.policy.model_copy(update={"databases": {"hr": "s2_hr"}})
-    source: Any = SimpleNamespace(uuid=lambda: "another", uri="thrift://s:1")
+    source: Any = SimpleNamespace(at_once=lambda: source, uuid=lambda: "another")
     second = replace(target, policy=policy, source_metastore=source)
     with pytest.raises(Refused, match="'sales' is a replica of uuid/sales, and the source of this policy 'default' is another"):
         sweep(second, "sales")
