@@ -42,64 +42,71 @@ class FileRef:
     subdir: str = ""
 
     @classmethod
+    def _standing(cls, uri: str, kind: str) -> FileRef:
+        return cls(f"{uri.rstrip('/')}/", subdir=kind)
+
+    def _stands_as(self, kind: str) -> bool:
+        return self.is_unlisted_directory and self.subdir == kind
+
+    @classmethod
     def missing_directory(cls, location: str) -> FileRef:
         """What stands for all files of a directory that is missing."""
-        return cls(f"{location.rstrip('/')}/")
+        return cls._standing(location, "")
 
     @classmethod
     def unreadable_directory(cls, location: str) -> FileRef:
         """What stands for all files of a directory that could not be listed: the account may not, or it changes all the time."""
-        return cls(f"{location.rstrip('/')}/", subdir=_DENIED)
+        return cls._standing(location, _DENIED)
 
     @classmethod
     def barred(cls, uri: str) -> FileRef:
         """What stands for what lies at a place that the policy did not allow to be read."""
-        return cls(f"{uri.rstrip('/')}/", subdir=_BARRED)
+        return cls._standing(uri, _BARRED)
 
     @classmethod
     def mixed_directory(cls, location: str) -> FileRef:
         """What stands for all files of a directory that has rows of committed and of aborted transactions in one."""
-        return cls(f"{location.rstrip('/')}/", subdir=_MIXED)
+        return cls._standing(location, _MIXED)
 
     @classmethod
     def renamed_directory(cls, location: str) -> FileRef:
         """What stands for all files of a directory whose rows get their ids from names that are others on the target."""
-        return cls(f"{location.rstrip('/')}/", subdir=_RENAMED)
+        return cls._standing(location, _RENAMED)
 
     @classmethod
     def unnoted_directory(cls, uri: str) -> FileRef:
         """What stands for the files of a write of which the metastore was told nothing, by its directory."""
-        return cls(f"{uri.rstrip('/')}/", subdir=_UNNOTED)
+        return cls._standing(uri, _UNNOTED)
 
     @classmethod
     def unshown_table(cls, location: str) -> FileRef:
         """What stands for all that a table has, of which the metastore does not show the account what it asked for."""
-        return cls(f"{location.rstrip('/')}/", subdir=_UNSHOWN)
+        return cls._standing(location, _UNSHOWN)
 
     @property
     def is_unshown_table(self) -> bool:
         """Whether it stands for a table that the metastore did not show."""
-        return self.is_unlisted_directory and self.subdir == _UNSHOWN
+        return self._stands_as(_UNSHOWN)
 
     @property
     def is_barred(self) -> bool:
         """Whether it stands for what the policy did not allow to be read."""
-        return self.is_unlisted_directory and self.subdir == _BARRED
+        return self._stands_as(_BARRED)
 
     @property
     def is_mixed_directory(self) -> bool:
         """Whether it stands for a directory with rows of aborted transactions between others."""
-        return self.is_unlisted_directory and self.subdir == _MIXED
+        return self._stands_as(_MIXED)
 
     @property
     def is_renamed_directory(self) -> bool:
         """Whether it stands for a directory whose rows would get other ids on the target."""
-        return self.is_unlisted_directory and self.subdir == _RENAMED
+        return self._stands_as(_RENAMED)
 
     @property
     def is_unnoted_directory(self) -> bool:
         """Whether it stands for a write of which the metastore was told nothing."""
-        return self.is_unlisted_directory and self.subdir == _UNNOTED
+        return self._stands_as(_UNNOTED)
 
     @property
     def is_unlisted_directory(self) -> bool:
@@ -109,7 +116,7 @@ class FileRef:
     @property
     def is_missing_directory(self) -> bool:
         """Whether it stands for a directory that is missing."""
-        return self.is_unlisted_directory and not self.subdir
+        return self._stands_as("")
 
     @property
     def name(self) -> str:

@@ -60,6 +60,14 @@ def ended(evid: int, transaction: int, *tables: str, kind: str = "COMMIT_TXN") -
     return window_event(EventRecord(row, tuple(FileGroup("", (FILE,), table=table) for table in tables), writes=writes))
 
 
+def committed(evid: int, partition: str) -> WindowEvent:
+    """Of a partition of a, and of b."""
+    row = Notification(evid, 0, "COMMIT_TXN", "db", "", json.dumps({"txnid": 7}))
+    writes = TransactionWrite("a", partition, 1), TransactionWrite("b", "", 1)
+    groups = tuple(FileGroup(one.partition, (FILE,), table=one.table) for one in writes)
+    return window_event(EventRecord(row, groups, writes=writes))
+
+
 def planned(
     events: list[WindowEvent], *, acid: bool = True, ids: int = 0, unable: str = ""
 ) -> list[tuple[LanePlan, list[Skipped]]]:
@@ -165,13 +173,7 @@ def test_what_was_written_to_a_partition_before_its_drop_holds_nothing() -> None
     row = Notification(5, 0, "DROP_PARTITION", "db", "a", "")
     image = model.table_image("a", source.tables["a"])
     drop = WindowEvent(row, DropPartition(5, 0, "DROP_PARTITION", "db", "a", image, (name,)), ())
-    commit = window_event(
-        EventRecord(
-            Notification(6, 0, "COMMIT_TXN", "db", "", json.dumps({"txnid": 7})),
-            (FileGroup(name, (FILE,), table="a"), FileGroup("", (FILE,), table="b")),
-            writes=(TransactionWrite("a", name, 1), TransactionWrite("b", "", 1)),
-        )
-    )
+    commit = committed(6, name)
     target = Target.replica(source, lambda: 2)
     events = [allocated(4, "a", 7), drop, commit]
     for window in (events, events[1:]):  # its write id may have come in an earlier one
@@ -195,13 +197,7 @@ def test_what_a_partition_got_before_its_rename_is_not_written_again_under_its_f
         AlterPartition(6, 0, "ALTER_PARTITION", "db", "a", image, (renamed,), truncate=False),
         (),
     )
-    commit = window_event(
-        EventRecord(
-            Notification(5, 0, "COMMIT_TXN", "db", "", json.dumps({"txnid": 7})),
-            (FileGroup(was, (FILE,), table="a"), FileGroup("", (FILE,), table="b")),
-            writes=(TransactionWrite("a", was, 1), TransactionWrite("b", "", 1)),
-        )
-    )
+    commit = committed(5, was)
     target = Target.replica(source, lambda: 2)
     for name, evid in ((now, 6), (was, 8)):  # the next one is made at event 8
         target.partitions["a", name] = MAPPING.new_partition(part, image, "a", evid)
