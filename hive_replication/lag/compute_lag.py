@@ -62,7 +62,8 @@ class Lag:
         tables: those of which an event waits, or that are held.
         gap: why the source's events cannot be applied to the replica, or "".
         stopped: why an operator stopped it: failed over, paused or undone; else "".
-        changed: that the policy takes other tables than the replica was made with, so that a load is due; or "".
+        changed: why a load is due, though no event waits: the policy takes other tables than the replica was made with, or a load
+            of objects was killed; or "".
         left: replicas that the policy no longer includes: nothing is loaded into them any more.
         unreadable: whether that is since the replica's state cannot be read (a parameter edited by hand): no load mends that.
         hidden: the side whose metastore refuses to show the database, which no load mends either; or "".

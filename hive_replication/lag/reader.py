@@ -18,6 +18,7 @@ from hive_replication.lag.compute_lag import Lag, behind, bytes_of, not_applied,
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.lag.waiting_event import WaitingEvent, waiting_event
 from hive_replication.lag.waiting_events import Waiting, together
+from hive_replication.load.replica.interrupted import is_interrupted
 from hive_replication.load.replica.policy_scope import changed, without_data
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
@@ -28,6 +29,7 @@ from hive_replication.recover import history_gap, interrupted_gap
 MOST_EVENTS = 10_000
 _MOST_FILES = 1_000
 _CHANGED = "the policy takes other tables or partitions than the replica was made with: the next load settles that"
+_INTERRUPTED = "a load of its objects was killed, and tables may be half made: the next load does it first"
 
 
 class LagReader:
@@ -112,7 +114,7 @@ class LagReader:
         found = Lag(
             name, target_name, state.last_id, current, None, None, held, gap=gap, stopped=stopped(state), complete=complete
         )
-        changes = _CHANGED if changed(state, self._source.policy, name) else ""
+        changes = _CHANGED if changed(state, self._source.policy, name) else self._interrupted(state, target_name)
         no_data = state.applied is not None and without_data(state, self._source.policy)
         found = replace(found, changed=changes, left=tuple(sorted(state.left)), without_data=no_data, loading=state.checkpoint)
         if state.applied is not None:
@@ -122,6 +124,15 @@ class LagReader:
             return replace(found, in_source=there is not None and not is_remote(there))
         except MetastoreError as error:
             return replace(found, gap=str(error), hidden="source")
+
+    def _interrupted(self, state: ReplicaState, target_name: str) -> str:
+        """What a killed load of objects has left to do. Who stopped the database knows that nothing is loaded."""
+        if not state.checkpoint or state.applied is None or state.obstacle or stopped(state):
+            return ""
+        try:
+            return _INTERRUPTED if is_interrupted(self._target.metastore, target_name) else ""
+        except MetastoreError:  # it does not show its locks: a load says so
+            return ""
 
     def _with_figures(self, found: Lag, state: ReplicaState, waiting: Mapping[str, Waiting]) -> Lag:
         if state.applied is None or found.gap:

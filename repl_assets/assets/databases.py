@@ -14,7 +14,7 @@ from repl_assets.recording.metadata import dump_metadata, recovery_metadata, win
 from repl_assets.steps.engine import connected_engine, listed_by
 from repl_assets.steps.load import load_dump
 from repl_assets.steps.plan import dump_to_load, withdraw_loaded
-from repl_assets.steps.windows import dump_of, window_of
+from repl_assets.steps.windows import dump_of, refuse_paused, window_of
 from repl_assets.typed import MaterializeResult
 
 
@@ -58,6 +58,7 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     )
     def load(context: dg.AssetExecutionContext) -> MaterializeResult:
         window, engine = window_of(context), connected_engine(context, names)
+        refuse_paused(context, engine, database.name)
         made = partial(dump_of, context, names.database(database.name, "dump"), str(window))
         dump, approved = dump_to_load(specs, engine, database.name, window, made)
         report = load_dump(context.op_execution_context, engine, names, database, dump)

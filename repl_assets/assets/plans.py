@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from hive_replication import operate
 from hive_replication.plans.approval import Approvals, PlannedWindow, steps
+from hive_replication.process import acting_as
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.specs import Specs
 from repl_assets.steps.engine import as_dagster_failure, connected_engine
@@ -46,12 +48,17 @@ def _plan_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
 
 
 def _approval_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
-    names, target = specs.names, specs.policy.target_of(database.name)
+    names = specs.names
 
-    @dg.multi_asset(name=names.of_database(database.name, "approval"), specs=[specs.database(database, "approval")])
+    @dg.multi_asset(
+        name=names.of_database(database.name, "approval"),
+        specs=[specs.database(database, "approval")],
+        required_resource_keys=names.resources,
+    )
     def approval(context: dg.AssetExecutionContext) -> MaterializeResult:
-        with as_dagster_failure():
-            planned = Approvals.of(specs.policy).approve(target, str(window_of(context)), f"run {context.run.run_id[:8]}")
+        window, engine = str(window_of(context)), connected_engine(context, names)
+        with as_dagster_failure(), acting_as(engine.by):
+            planned = operate.approve(engine.connection, database.name, window)
         return dg.MaterializeResult(metadata={"approved": planned.summary, "dump": dg.PathMetadataValue(planned.directory)})
 
     return approval

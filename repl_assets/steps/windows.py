@@ -1,9 +1,10 @@
-"""The window of a run, and its dump."""
+"""The window of a run, its dump, and whether it may be loaded now."""
 
 # No postponed annotations here: Dagster compares those of contexts as types.
 import dagster as dg
 
-from repl_assets.catalog.keys import Window
+from repl_assets.catalog.keys import KIND_TAG, Window
+from repl_assets.steps.engine import Engine, as_dagster_failure
 
 
 def window_of(context: dg.AssetExecutionContext) -> Window:
@@ -33,3 +34,18 @@ def dump_of(context: dg.AssetExecutionContext, key: dg.AssetKey, window: str) ->
     if made is None:
         raise dg.Failure(f"the window {window} has no dump yet: materialize {key.to_user_string()} too")
     return made
+
+
+def refuse_paused(context: dg.AssetExecutionContext, engine: Engine, database: str) -> None:
+    """Lets a run of a sensor load nothing of a database that was paused since, as while the run waited in Dagster's queue.
+
+    Raises:
+        Failure: it is paused.
+    """
+    if KIND_TAG not in context.run.tags:  # an operator loads by hand what he has paused
+        return
+    with as_dagster_failure():
+        paused = engine.state(database).paused
+    if paused:
+        again = f"once it is resumed (hive-repl resume {database}), the sensor asks for this window again"
+        raise dg.Failure(f"{database} was paused {paused}, before this load began: {again}", allow_retries=False)

@@ -32,7 +32,8 @@ class Replica:
         since: since when there is work: the commit time of its first event, else when a tick first saw it.
         at_once: whether nothing failed of a held table, which was released after an undo, or passed by a window. It is caught
             up without the delay of failed runs.
-        changed: whether the policy takes other tables than the replica was made with: a window without events does, too.
+        changed: whether a window without events is due, too: the policy takes other tables than the replica was made with, or a
+            load of objects was killed, which the next one does first.
         events: of the database from the first one on, in the part of the log that was read.
         loading: end of the window that the unfinished run loads; None if there is none, or it is a bootstrap.
         alone: whether no other database shares its runs: a repair that is to begin may keep its load waiting.

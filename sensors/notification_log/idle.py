@@ -39,22 +39,18 @@ def long_idle(
     return [one for _, _, one in sorted(old, key=lambda each: each[:2])[:_ADVANCED_A_TICK]]
 
 
-def to_be_read(
-    connection: Connection, idle: Sequence[Replica], states: Mapping[str, ReplicaState]
-) -> tuple[list[Replica], Set[str]]:
+def to_be_read(connection: Connection, idle: Sequence[Replica]) -> tuple[list[Replica], Set[str]]:
     """Those of them that this tick settles, and the names of those that need a run.
 
-    On the replicas of some, transactions are open: a run reads the log for their ends, which may name no database. Of others, a
-    load of objects was killed: whatever is loaded does it first.
+    On the replicas of some, transactions are open: a run reads the log for their ends, which may name no database.
     """
     source, target = connection.source, connection.target
-    killed = {one.database for one in idle if states[one.database].checkpoint}
     opened = open_replayed(target) if idle and source.acid else frozenset[int]()
     if not opened:
-        return list(idle), killed
+        return list(idle), frozenset()
     ends = time.monotonic() + _LOOKING
     looked: list[Replica] = []
-    found = killed
+    found = set[str]()
     for one in idle:
         if time.monotonic() >= ends:
             break

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 
@@ -19,6 +19,7 @@ from hive_replication.events.events_of_policy import LogEvent, notifications, of
 from hive_replication.events.renames_between_databases import rows_of
 from hive_replication.events.transactions import ENDS
 from hive_replication.load.replica.held_retries import CATCH_UP_DELAY, NO_HISTORY, wait_left
+from hive_replication.load.replica.interrupted import is_interrupted
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.source_history import is_purged
@@ -65,8 +66,23 @@ def _state(connection: Connection, database: str) -> ReplicaState | ReplicationE
         return error
 
 
-def replicas(policy: Policy, found: Mapping[str, ReplicaState], history: RunHistory, cursor: Cursor) -> list[Replica]:
-    """The databases as input of the decision, with what earlier ticks have read in the log."""
+def killed_loads(connection: Connection, found: Mapping[str, ReplicaState], busy: Collection[str]) -> frozenset[str]:
+    """Databases of which a load of objects was killed, also one that was started by hand; not those of runs (``busy``)."""
+    marked = [name for name, state in found.items() if state.checkpoint and state.applied is not None and name not in busy]
+    return frozenset(name for name in marked if _is_killed(connection, name))
+
+
+def _is_killed(connection: Connection, name: str) -> bool:
+    try:
+        return is_interrupted(connection.target.metastore, connection.source.policy.target_of(name))
+    except OF_ONE_DATABASE:  # its next load says why
+        return False
+
+
+def replicas(
+    policy: Policy, found: Mapping[str, ReplicaState], history: RunHistory, cursor: Cursor, killed: Collection[str] = ()
+) -> list[Replica]:
+    """The databases as input of the decision, with what earlier ticks have read in the log, and whose loads were killed."""
     found_now = (
         Replica(
             database,
@@ -78,7 +94,7 @@ def replicas(policy: Policy, found: Mapping[str, ReplicaState], history: RunHist
             last_catch_up=history.last_catch_up.get(database),
             priority=policy.priority(database),
             at_once=bool(state.due_names()),
-            changed=changed(state, policy, database),
+            changed=changed(state, policy, database) or database in killed,
             loading=history.loading.get(database),
             alone=database in history.to_be_repaired,
         )
@@ -104,7 +120,7 @@ def with_gaps(
 ) -> list[Replica]:
     """Gives work to replicas that follow another history than the source's log: the run finds the gap and recovers from it.
 
-    Otherwise a replica without events in the new history would count as idle; so would one whose policy takes other tables now.
+    Otherwise a replica without events in the new history would count as idle; so would one that changes without events.
     One of which the cursor has a reading of this log was looked at before that.
     """
     asked: dict[tuple[int | None, int, str], ReplicaState] = {}

@@ -28,7 +28,7 @@ from sensors.notification_log.cursor import Cursor, Reading, read_cursor
 from sensors.notification_log.decision import Replica, decide
 from sensors.notification_log.idle import advance_idle, long_idle, to_be_read, with_work
 from sensors.notification_log.listening import listen
-from sensors.notification_log.log_scan import replicas, states, to_be_approved, with_gaps, with_log
+from sensors.notification_log.log_scan import killed_loads, replicas, states, to_be_approved, with_gaps, with_log
 from sensors.notification_log.operator_actions import observations, unobserved
 from sensors.notification_log.run_history import RunHistory, run_history
 from sensors.notification_log.run_requests import forget_old_windows, new_keys, run_request
@@ -116,10 +116,11 @@ def tick(
     waiting = stopped(policy, found)
     by_hand = bool(waiting) or any(map(_is_undone, found.values()))
     found = {database: state for database, state in found.items() if database not in waiting}
-    known = with_gaps(connection, replicas(policy, found, history, cursor), found, cursor, current)
+    killed = killed_loads(connection, found, {*history.busy, *history.repaired})
+    known = with_gaps(connection, replicas(policy, found, history, cursor, killed), found, cursor, current)
     seen, readings = with_log(connection, known, cursor, current, now)
     seen = to_be_approved(connection, seen, found, history.last_plan, current, now) if policy.approval else seen
-    idle, unended = to_be_read(connection, long_idle(connection, seen, found, now, settings.event_ttl), found)
+    idle, unended = to_be_read(connection, long_idle(connection, seen, found, now, settings.event_ttl))
     seen = with_work(seen, unended)
     asking = without_catch_ups(seen) if policy.approval else seen
     decision = decide(now, current, asking, policy.max_events, due(policy, now))

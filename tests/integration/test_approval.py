@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from hive_replication.cli.main import run
+from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.held_retries import CATCH_UP_DELAY
 from hive_replication.metastore.types import copy_of
 from hive_replication.plans.approval import Approvals
@@ -68,6 +69,8 @@ def test_a_window_is_planned_then_approved_then_loaded(
     assert run(["--config", str(config), "approve", name, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["window"] == window
     assert approve(sensor, window)
+    (approved,) = RecordStore.of(sensor.policy, sensor.connection.store, name).newest(1)
+    assert (approved.action, approved.text, approved.by_hand) == ("approve", window, False)
     load = sensor.request()
     assert (stages(load), load.partition_key, load.tags["hive_replication/attempt"]) == ({"load"}, window, "1")
     # New events do not get in by an old approval, nor does a load that fails need another one.

@@ -12,12 +12,18 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from hive_replication import operate
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents
+from hive_replication.lag import lag
+from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.replica.state import ReplicaState, replica_state, with_state
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.types import Database, NotificationEvent, copy_of
+from hive_replication.plans.approval import Approvals
 from hive_replication.process import this_process
+from hive_replication.repair import repair
 from repl_assets.catalog.keys import PROCESS_TAG, Window
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
@@ -25,7 +31,9 @@ from sensors.notification_log.decision import CATCH_UP_DELAY, RETRY_DELAY
 from sensors.notification_log.listening import listen
 from sensors.notification_log.log_scan import states
 from sensors.notification_log.sensor import SensorSettings
+from tests.faults import Killed
 from tests.policy_sensor import Sensor
+from tests.scenarios.support import die_at
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
 
@@ -218,6 +226,28 @@ def test_max_events_cuts_windows(sensor: Sensor) -> None:
     sensor.warehouse.assert_equal()
 
 
+def test_a_run_in_the_queue_loads_nothing_of_a_database_that_is_paused_meanwhile(sensor: Sensor) -> None:
+    sensor.replicate()
+    warehouse, database = sensor.warehouse, sensor.warehouse.database
+    applied = warehouse.applied()
+    warehouse.load_data("plain", "2\n")
+    request = sensor.request()
+    assert operate.pause(warehouse.connection, database, "the disk is full")
+    failed = sensor.run(request)
+    (step,) = (event for event in failed.all_events if event.is_step_failure)
+    assert ": the disk is full, before this load began" in str(step.step_failure_data.user_failure_data)
+    assert warehouse.applied() == applied
+    assert "the disk is full" in sensor.reason(later=60.0)
+    assert operate.resume(warehouse.connection, database)
+    again = sensor.request(later=60.0)
+    assert again.partition_key == request.partition_key
+    assert sensor.run(again).success
+    warehouse.assert_equal()
+    # An operator loads what he has paused.
+    assert operate.pause(warehouse.connection, database)
+    assert sensor.run(again.with_replaced_attrs(tags={})).success
+
+
 def test_an_idle_database_is_advanced_without_a_run(sensor: Sensor) -> None:
     sensor.replicate()
     applied = sensor.warehouse.applied()
@@ -230,6 +260,32 @@ def test_an_idle_database_is_advanced_without_a_run(sensor: Sensor) -> None:
     sensor.warehouse.load_data("plain", "2\n")
     assert sensor.run(sensor.request()).success
     sensor.warehouse.assert_equal()
+
+
+@pytest.mark.parametrize("approval", [False, True])
+def test_a_repair_that_was_killed_is_done_without_an_event(sensor: Sensor, approval: bool) -> None:
+    """Tables were half made until the source changed, and every light was green. One that runs is left alone."""
+    sensor.replicate()
+    connection, database = sensor.warehouse.connection, sensor.warehouse.database
+    sensor.set_policy(approval=approval)
+    with pytest.MonkeyPatch.context() as patch:
+        die_at(patch, TableChanges, "carry_out", lambda *_: True)
+        connection.target.metastore.drop_table(database, "plain")
+        with pytest.raises(Killed):
+            repair(connection, database)
+    with MetastoreLock(connection.target.metastore, database):
+        assert sensor.reason(later=700.0)
+        assert not lag(connection.source, connection.target, database).changed
+    assert "was killed" in lag(connection.source, connection.target, database).changed
+    request = sensor.request(later=1400.0)
+    assert sensor.run(request).success
+    if approval:
+        assert "waits for approval" in sensor.reason(later=1400.0)
+        Approvals.of(sensor.policy).approve(database, str(request.partition_key), "anna")
+        assert sensor.run(sensor.request(later=1400.0)).success
+    sensor.warehouse.assert_equal()
+    assert not lag(connection.source, connection.target, database).changed
+    assert sensor.reason(later=1400.0)
 
 
 def test_a_held_table_catches_up_by_itself(sensor: Sensor) -> None:

@@ -6,8 +6,10 @@ import json
 import time
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from hive_metastore.ttypes import DatabaseType
@@ -15,13 +17,15 @@ from hive_metastore.ttypes import DatabaseType
 from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents, Unreachable
 from hive_replication.health.alarms import of_database
+from hive_replication.health.policy_status import condition_of
 from hive_replication.lag import Lag, LagReader, lag
-from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.state import PAUSED, ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, NotificationEvent
 from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
+from repl_assets.checks.up_to_date import is_up_to_date
 from tests.lags import POLICY
 
 _END = 100  # event id
@@ -191,12 +195,41 @@ def test_a_table_that_was_undone_for_long_is_no_gap_of_its_database(monkeypatch:
 @pytest.mark.parametrize("obstacle", ["", "there is no dump"])
 def test_an_interrupted_load_that_cannot_be_done_is_shown(monkeypatch: pytest.MonkeyPatch, obstacle: str) -> None:
     """Status, alarms and checks showed a lag alone. One that runs has the mark, too, and is nobody's concern."""
+    monkeypatch.setattr("hive_replication.lag.reader.is_interrupted", lambda *_: False)
     lags = reader(monkeypatch, Log(), None, hot=95)
     state = ReplicaState("uuid/hot", 95, checkpoint="hdfs://d/dumps/1", obstacle=obstacle)
     monkeypatch.setattr(lags._target.metastore, "database", {"hot": Database(name="hot", parameters=state.parameters())}.get)
     (found,) = lags.read()
     reason = "the load of hdfs://d/dumps/1 was interrupted, and cannot be done again: there is no dump"
-    assert found.gap == (reason if obstacle else "")
+    assert (found.gap, found.changed) == (reason if obstacle else "", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "answer", "told"),
+    [
+        ({}, True, True),
+        ({}, MetastoreError("no locks here"), False),
+        ({"checkpoint": ""}, True, False),
+        ({"paused": "by anna"}, True, False),
+        ({"applied": None}, True, False),
+    ],
+    ids=["killed", "not known", "none", "paused", "first bootstrap"],
+)
+def test_a_killed_load_of_objects_is_told_where_nothing_waits(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], answer: bool | Exception, told: bool
+) -> None:
+    """In a quiet database every light was green, though tables were half made."""
+    monkeypatch.setattr("hive_replication.lag.reader.is_interrupted", Mock(side_effect=[answer]))
+    lags = reader(monkeypatch, Log(), None, sales=_END)
+    state = replace(ReplicaState("uuid/sales", _END, checkpoint="hdfs://d/dumps/1"), **change)
+    parameters = state.parameters() | ({PAUSED: state.paused} if state.paused else {})
+    monkeypatch.setattr(lags._target.metastore, "database", {"sales": Database(name="sales", parameters=parameters)}.get)
+    monkeypatch.setattr(lags._source.metastore, "database", lambda _: Database(parameters={}), raising=False)
+    (found,) = lags.read()
+    assert ("was killed" in found.changed) is told
+    if told:
+        assert not is_up_to_date(found, 60)
+        assert condition_of(state, found, 60) == "behind"
 
 
 @pytest.mark.parametrize(("reason", "late"), [("undone to 5 by request", ()), ("event 6 failed", ("t",))])

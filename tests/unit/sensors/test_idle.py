@@ -21,7 +21,6 @@ from sensors.notification_log.idle import advance_idle, long_idle, to_be_read, w
 from tests.lags import POLICY
 
 NOW = 1_000_000.0
-STATES = {name: ReplicaState(applied=10) for name in ("sales", "stock")}
 
 
 class Target:
@@ -75,22 +74,13 @@ def test_a_run_reads_the_log_where_a_transaction_is_open_on_the_replica(monkeypa
     connection = connected(Target("copy", 1, 2))
     seen = [Replica("sales", 10, scanned=150), Replica("stock", 20, scanned=150), Replica("busy", 20, scanned=150, busy="run")]
     idle_ones = found(connection, *seen)
-    looked, unended = to_be_read(connection, idle_ones, STATES)
+    looked, unended = to_be_read(connection, idle_ones)
     assert (looked, unended) == (idle_ones, {"sales"})
     assert [one.first_event for one in with_work(seen, unended)] == [11, None, None]
     advanced: list[Any] = []
     monkeypatch.setattr(idle, "advance", lambda _target, *arguments: advanced.append(arguments))
     advance_idle(connection, idle_ones, unended)
     assert advanced == [("stock", 20, 150, 150, "hash of 150")]
-
-
-@pytest.mark.parametrize("target", [Target("", 2), Target("")], ids=["with open transactions", "without"])
-def test_a_run_does_a_load_of_objects_that_was_killed(target: Target) -> None:
-    """Raised beyond the dump, the replica would stand there without what that load did not come to."""
-    connection = connected(target)
-    idle_ones = found(connection, Replica("sales", 10, scanned=150), Replica("stock", 20, scanned=150))
-    states = {**STATES, "sales": replace(STATES["sales"], checkpoint="hdfs://dst/dumps/sales/killed")}
-    assert to_be_read(connection, idle_ones, states) == (idle_ones, {"sales"})
 
 
 @pytest.mark.parametrize(
@@ -129,14 +119,14 @@ def test_only_a_whole_replica_of_the_policy_is_advanced(
 def test_one_call_tells_that_no_transaction_is_open(target: Target, calls: int, *, acid: bool) -> None:
     connection = connected(target, acid=acid)
     idle_ones = found(connection, Replica("sales", 10, scanned=150))
-    assert to_be_read(connection, idle_ones, STATES) == (idle_ones, set())
+    assert to_be_read(connection, idle_ones) == (idle_ones, set())
     assert target.calls == calls
 
 
 def test_what_a_tick_has_no_time_for_is_left_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle, "_LOOKING", 0.0)
     connection = connected(Target("copy", 2))
-    assert to_be_read(connection, found(connection, Replica("sales", 10, scanned=150)), STATES) == ([], set())
+    assert to_be_read(connection, found(connection, Replica("sales", 10, scanned=150))) == ([], set())
 
 
 def test_an_answer_that_does_not_come_is_no_answer() -> None:
@@ -145,4 +135,4 @@ def test_an_answer_that_does_not_come_is_no_answer() -> None:
     target.table_names = Mock(side_effect=MetastoreError("get_all_tables: refused"))
     connection = connected(target)
     with pytest.raises(MetastoreError, match="refused"):
-        to_be_read(connection, found(connection, Replica("sales", 10, scanned=150)), STATES)
+        to_be_read(connection, found(connection, Replica("sales", 10, scanned=150)))

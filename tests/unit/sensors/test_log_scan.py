@@ -24,7 +24,7 @@ from repl_assets.catalog.keys import Window
 from sensors.notification_log import log_scan
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
 from sensors.notification_log.decision import MANY_EVENTS, Replica, decide
-from sensors.notification_log.log_scan import parts, read_part, replicas, states, to_be_approved, with_gaps
+from sensors.notification_log.log_scan import killed_loads, parts, read_part, replicas, states, to_be_approved, with_gaps
 from sensors.notification_log.run_history import RunHistory
 from sensors.notification_log.runs import PastRun
 from tests.lags import POLICY
@@ -280,3 +280,21 @@ def test_catch_ups_that_may_bring_what_nobody_approved(
         gap = Unreachable("the source does not answer")
         with pytest.raises(Unreachable):  # the tick ends, and the next one asks again
             to_be_approved(connection, [held], {"sales": state}, {}, 100, 1000.0)
+
+
+@pytest.mark.parametrize("mark", ["", "hdfs://d/dumps/1"])
+def test_a_killed_load_is_work_though_no_event_waits(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
+    def is_interrupted(metastore: object, database: str) -> bool:
+        if database == "odd":
+            raise MetastoreError("no locks here")
+        return True
+
+    monkeypatch.setattr(log_scan, "is_interrupted", is_interrupted)
+    names = ("sales", "odd", "busy", "new")
+    found = {name: ReplicaState(f"uuid/{name}", None if name == "new" else 90, checkpoint=mark) for name in names}
+    connection = between(SimpleNamespace(), SimpleNamespace(), *names)
+    assert killed_loads(connection, found, {"busy": "run"}) == ({"sales"} if mark else set())
+    (replica,) = replicas(POLICY, {"sales": found["sales"]}, RunHistory(), Cursor(""), {"sales"} if mark else ())
+    read = Cursor("", readings={"sales": Reading(90, 90)})
+    with_work = with_gaps(connection, [replica], found, read, 90)
+    assert [one.window for one in decide(1000.0, 90, with_work, 1000).starts] == ([Window(90, 90)] if mark else [])
