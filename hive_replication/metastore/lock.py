@@ -41,7 +41,34 @@ _LOG = logging.getLogger(__name__)
 RESERVED_DATABASE = "__hive_replication__"
 _BRIEF = "brief@"  # before the host's name in a lock's agent
 _PATIENCE, _POLL = 3_600.0, 0.5  # seconds for which a lock that is held briefly is waited for, and between two looks
+_SILENT = 900.0  # seconds: a load whose metastore was away waits for a heartbeat for ten minutes; clocks may differ, too
 _ATTEMPTS = 20  # others that ask at the same moment stand in each other's way, for a few hundredths of a second
+
+
+def is_locked(metastore: Metastore, name: str) -> bool:
+    """Whether somebody who seems to live holds a lock; who only wants to know takes it from nobody.
+
+    Args:
+        metastore: keeps the lock.
+        name: what is locked.
+    """
+    latest = (time.time() - _SILENT) * 1000
+    held = (lock for lock in _locks(metastore, name) if lock.state == LockState.ACQUIRED)
+    return any(lock.lastheartbeat > latest and not _has_ended(lock) for lock in held)
+
+
+def _locks(metastore: Metastore, name: str) -> list[ShowLocksResponseElement]:
+    request = ShowLocksRequest(dbname=RESERVED_DATABASE, tablename=name.lower())
+    return metastore.call(f"show_locks {name}", lambda client: client.show_locks(request)).locks or []
+
+
+def _has_ended(lock: ShowLocksResponseElement) -> bool:
+    """Whether the holder was a process of this machine, and is gone.
+
+    After a restart of the machine the heartbeat decides: machines that were cloned may share their id.
+    """
+    agent = (lock.agentInfo or "").split(":")
+    return lock.hostname == machine() and is_gone(" ".join((lock.hostname, *agent[-2:-1])))
 
 
 class MetastoreLock:
@@ -146,8 +173,7 @@ class MetastoreLock:
         return False
 
     def _clear(self, own: int, *, patient: bool) -> None:
-        request = ShowLocksRequest(dbname=RESERVED_DATABASE, tablename=self.name.lower())
-        locks = self._metastore.call(f"show_locks {self.name}", lambda client: client.show_locks(request)).locks or []
+        locks = _locks(self._metastore, self.name)
         now = next((lock.lastheartbeat for lock in locks if lock.lockid == own), 0)  # the metastore's clock, not ours
         for lock in locks:
             if lock.lockid == own:
@@ -170,11 +196,8 @@ class MetastoreLock:
         self._unlock(lock.lockid)
 
     def _is_gone(self, lock: ShowLocksResponseElement, now: int) -> bool:
-        agent = lock.agentInfo or ""
-        if agent == self._agent or now - lock.lastheartbeat > self._stale_after * 1000:
-            return True
-        # After a restart of the machine the heartbeat decides: machines that were cloned may share their id.
-        return lock.hostname == machine() and is_gone(" ".join((lock.hostname, *agent.split(":")[-2:-1])))
+        silent = now - lock.lastheartbeat > self._stale_after * 1000
+        return lock.agentInfo == self._agent or silent or _has_ended(lock)
 
     def _unlock(self, lock: int) -> None:
         self._metastore.call(f"unlock {self.name}", lambda client: client.unlock(UnlockRequest(lockid=lock)))

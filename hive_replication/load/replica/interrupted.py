@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from hive_replication.errors import Refused
 from hive_replication.load.replica.state import replica_state
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.lock import is_locked
 
 
 def is_interrupted(metastore: Metastore, database: str) -> bool:
-    """Whether the next load has to do first what a load of objects left undone; asks for the lock, for a moment.
+    """Whether the next load has to do first what a load of objects left undone.
 
     Args:
         metastore: the target's.
@@ -19,8 +18,5 @@ def is_interrupted(metastore: Metastore, database: str) -> bool:
         MetastoreError: it does not show its locks, or the database.
         Unreachable: it does not answer.
     """
-    try:
-        with MetastoreLock(metastore, database, brief=True):
-            return bool(replica_state(metastore.database(database)).checkpoint)
-    except Refused:
-        return False
+    # The state is read once more: who had the lock may have been done before it was asked for.
+    return not is_locked(metastore, database) and bool(replica_state(metastore.database(database)).checkpoint)

@@ -159,3 +159,17 @@ def test_a_lock_that_is_silent_is_held_again_after_a_heartbeat_and_not_once_it_w
         with pytest.raises(LockLost) as lost:
             held.check()
     assert not isinstance(lost.value, LockSilent)
+
+
+@pytest.mark.parametrize(
+    ("host", "silent", "locked"),
+    [("elsewhere", 61, True), ("elsewhere", 901, False), (process.machine(), 0, False)],
+    ids=["away for a minute", "silent for long", "ended here"],
+)
+def test_who_asks_whether_a_lock_is_held_takes_it_from_nobody(host: str, silent: int, locked: bool) -> None:
+    metastore = Metastore()
+    metastore.now = int(time.time() - silent) * 1000
+    metastore.add(host, f"h:{ENDED}:0a1b2c3d")
+    metastore.add("waiting", "w:1:0a1b2c3d")
+    assert locks.is_locked(metastore, "sales") is locked  # type: ignore[arg-type]
+    assert len(metastore.held) == 2
