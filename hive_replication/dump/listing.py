@@ -72,6 +72,7 @@ class Lister:
             return (FileRef.barred(location),) if self._holds else ()
         for _ in range(_RETRIES):
             try:
+                location = paths.normalise(location)  # metastores write file:/w of what lies at file:///w
                 uris = (status.uri for status in self._storage.files(location))
                 wanted = (uri for uri in uris if not nested or "/" in uri[len(location) + 1 :])
                 found = tuple(self._file(uri, location, kept=kept) for uri in wanted)

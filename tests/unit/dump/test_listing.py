@@ -126,3 +126,14 @@ def test_an_object_that_no_path_names_concerns_its_table_alone(monkeypatch: pyte
     validate_files(target, sound, "db.u")
     with pytest.raises(Refused, match=r"part-1 for db.t.* has an empty, '.' or '..' segment"):
         validate_files(target, odd, "db.t")
+
+
+@pytest.mark.parametrize("table", ["t", "t_"])
+def test_names_are_the_same_however_the_metastore_spells_the_directory(tmp_path: Path, table: str) -> None:
+    """Hadoop writes ``file:/w``: each file came into a directory named by its own one's last letter, where Hive reads none."""
+    (tmp_path / table / "p=1").mkdir(parents=True)
+    (tmp_path / table / "p=1" / "f").write_text("1\n")
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    spelled = [f"{scheme}{tmp_path}/{table}{end}" for scheme in ("file:", "file://") for end in ("", "/")]
+    found = {one for location in spelled for one in Lister(storage).files(location)}
+    assert [(one.uri, one.subdir) for one in found] == [(f"file://{tmp_path}/{table}/p=1/f", "p=1")]
