@@ -51,6 +51,9 @@ def test_a_name_that_is_no_utf8_holds_its_table_alone(
     report = warehouse.load(warehouse.dump().directory)
     assert {one.tables: told in one.reason for one in report.held} == {("odd",): True}
     warehouse.assert_equal(only="neighbour")
+    replica = side.target.metastore.table(unique, "later")
+    assert replica is not None
+    assert [one.uri.removeprefix(replica.sd.location) for one in side.target.storage.files(replica.sd.location)] == ["/f"]
     odd.rename(tmp_path / "odd" / "a")
     odd_later = Path(os.fsdecode(os.fsencode(tmp_path) + b"/later/b\xfe"))
     odd_later.write_text("3\n")
