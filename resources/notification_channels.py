@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import smtplib
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from email.errors import MessageError
 from email.message import EmailMessage
 from functools import partial
 from typing import Any, Protocol
@@ -14,7 +16,10 @@ from urllib.parse import unquote, urlsplit
 import requests
 
 from hive_replication.errors import BadRequest
+from hive_replication.logs import PACKAGE, printable
 from hive_replication.policy.addresses import require_host
+
+_LOG = logging.getLogger(f"{PACKAGE}.alarms")  # as the engine's, whose messages go to a tick's log
 
 MAIL_TO = "HIVE_REPL_ALARM_MAIL_TO"
 MAIL_FROM = "HIVE_REPL_ALARM_MAIL_FROM"
@@ -95,20 +100,26 @@ class MailChannel:
 
     def send(self, notice: Notice) -> None:
         """See :class:`Channel`."""
-        message = EmailMessage()
-        message["From"], message["To"], message["Subject"] = self.sender, ", ".join(self.recipients), notice.subject
-        message.set_content(notice.text)
         url = urlsplit(self.server)
         connect = partial(smtplib.SMTP_SSL, context=self.tls) if url.scheme == "smtps" else smtplib.SMTP
         try:
+            message = EmailMessage()
+            message["From"], message["To"], message["Subject"] = self.sender, ", ".join(self.recipients), notice.subject
+            message.set_content(notice.text)
             with connect(url.hostname or "", url.port or _PORTS[url.scheme], timeout=_TIMEOUT) as client:
                 if url.scheme == "smtp+starttls":
                     client.starttls(context=self.tls)  # without a context smtplib trusts every server
                 if url.username:
                     client.login(unquote(url.username), unquote(url.password or ""))
-                client.send_message(message)
+                refused = client.send_message(message)
         except (smtplib.SMTPException, OSError) as error:
             raise NotDelivered(f"no mail through {url.hostname}: {error}") from error
+        except (ValueError, LookupError, MessageError) as error:  # which may tell of the password
+            wrong = f"user and password have to be ASCII, addresses valid and on one line ({type(error).__name__})"
+            raise NotDelivered(f"no mail through {url.hostname}: {wrong}") from None
+        for recipient, (code, why) in refused.items():  # all of them raise
+            said = f"{code} {why.decode(errors='replace')}"
+            _LOG.warning("%s gets no mail of alarms: %s answered %s", recipient, url.hostname, printable(said))
 
 
 @dataclass(frozen=True, slots=True)

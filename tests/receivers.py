@@ -18,7 +18,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 
 class WebServer:
-    """Keeps what is posted, as (path, JSON); answers with ``status``."""
+    """Keeps what is posted, as (path, JSON); answers with ``status``, and with a page to who only asks for one."""
 
     def __init__(self, server: ThreadingHTTPServer) -> None:
         self.url = f"http://127.0.0.1:{server.server_port}"
@@ -40,6 +40,13 @@ def web_server() -> Iterator[WebServer]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             kept.posted.append((self.path, json.loads(body)))
             self.send_response(kept.status)
+            if 300 <= kept.status < 400:
+                self.send_header("Location", f"/login{self.path}")
+                kept.status = 200
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
             self.end_headers()
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
@@ -55,11 +62,19 @@ def web_server() -> Iterator[WebServer]:
 
 
 class MailServer:
-    """Keeps messages, with their recipients."""
+    """Keeps messages, with their recipients, of whom it refuses one."""
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.refused = ""
         self.received: list[tuple[list[str], Message]] = []
+
+    async def handle_RCPT(self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]) -> str:  # noqa: N802
+        """Called by the server for each recipient."""
+        if address == self.refused:
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         """Called by the server for each message."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from aiosmtpd.smtp import AuthResult
 from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetCheckEvaluationPlanned
 from dagster._core.test_utils import create_run_for_test
 
@@ -37,7 +39,7 @@ from repl_assets.dagster_private import ASSET_PARTITION_RANGE_END_TAG, ASSET_PAR
 from repl_assets.steps.engine import as_dagster_failure
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
-from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
+from resources.notification_channels import MAIL_FROM, MAIL_TO, SLACK, SMTP, WEBHOOK, Notice, channels
 from sensors.alarms import failed_checks, failed_runs, sensor
 from sensors.alarms.alarm import read_cursor, undelivered
 from sensors.alarms.dropped_tables import DroppedTables
@@ -223,6 +225,40 @@ def test_a_channel_that_fails_is_told_later_and_the_others_not_again(web: WebSer
     assert len(mail.received) == 2
     watch.tick(WELL)
     assert web.take() == {}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        (MAIL_TO, "ops@"),
+        (MAIL_TO, "ops@shop.com\njo@shop.com"),
+        (MAIL_FROM, "the operators\nops@shop.com"),
+        (SMTP, "ops:p%C3%A4ss@"),
+    ],
+)
+def test_mail_that_cannot_be_made_keeps_no_other_channel_from_its_notice(
+    web: WebServer, watch: Watch, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    """The tick ended in a traceback: Slack and webhook were told of nothing, and no condition was looked at any more."""
+    options: dict[str, Any] = {"authenticator": lambda *_: AuthResult(success=True), "auth_require_tls": False}
+    with mail_server(**options) as server:
+        monkeypatch.setenv(MAIL_TO, "ops@shop.com")
+        monkeypatch.setenv(SMTP, server.url)
+        monkeypatch.setenv(variable, server.url.replace("://", f"://{value}") if variable == SMTP else value)
+        for _ in range(2):
+            watch.tick(LATE)
+        assert (notified(web), server.received) == ([("begins", "lag", "sales")], [])
+    assert any("mail was not notified" in line and "have to be ASCII, addresses valid" in line for line in watch.log)
+    assert not any("xe4" in line or "ä" in line for line in watch.log)
+
+
+def test_a_recipient_that_is_refused_is_named(mail: MailServer, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing said that only the others were told."""
+    mail.refused = "jo@shop.com"
+    (channel,) = channels(os.environ)
+    channel.send(Notice("begins", "text", {}))
+    assert [recipients for recipients, _ in mail.received] == [["ops@shop.com"]]
+    assert caplog.messages == ["jo@shop.com gets no mail of alarms: 127.0.0.1 answered 550 no such user"]
 
 
 def test_held_tables_gaps_and_retention(web: WebServer, watch: Watch) -> None:
