@@ -189,5 +189,8 @@ def _post(name: str, url: str, data: Any) -> None:
         answer = requests.post(url, json=data, timeout=_TIMEOUT)
     except requests.RequestException as error:
         raise NotDelivered(f"{name} cannot be reached: {type(error).__name__}") from error
+    if answer.request.method != "POST":  # where a redirect led to only a page was asked for, without the notice
+        how = f"{answer.history[0].status_code} {answer.history[0].reason}"
+        raise NotDelivered(f"{name} leads elsewhere ({how}): name the address that takes notices itself")
     if not answer.ok:
         raise NotDelivered(f"{name} answered {answer.status_code} {answer.reason}")

@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,7 +40,7 @@ from repl_assets.dagster_private import ASSET_PARTITION_RANGE_END_TAG, ASSET_PAR
 from repl_assets.steps.engine import as_dagster_failure
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
-from resources.notification_channels import MAIL_FROM, MAIL_TO, SLACK, SMTP, WEBHOOK, Notice, channels
+from resources.notification_channels import MAIL_FROM, MAIL_TO, SLACK, SMTP, WEBHOOK, NotDelivered, Notice, channels
 from sensors.alarms import failed_checks, failed_runs, sensor
 from sensors.alarms.alarm import read_cursor, undelivered
 from sensors.alarms.dropped_tables import DroppedTables
@@ -225,6 +226,17 @@ def test_a_channel_that_fails_is_told_later_and_the_others_not_again(web: WebSer
     assert len(mail.received) == 2
     watch.tick(WELL)
     assert web.take() == {}
+
+
+@pytest.mark.parametrize(("status", "kept"), [(301, 1), (302, 1), (308, 2)])
+def test_a_redirect_to_a_page_is_no_notice(web: WebServer, monkeypatch: pytest.MonkeyPatch, status: int, kept: int) -> None:
+    """The page was there, so the alarm counted as sent."""
+    monkeypatch.delenv(SLACK)
+    web.status = status
+    (channel,) = channels(os.environ)
+    with nullcontext() if kept == 2 else pytest.raises(NotDelivered, match=rf"webhook leads elsewhere \({status} "):
+        channel.send(Notice("begins", "text", {"policy": "default"}))
+    assert [path for path, _ in web.posted] == ["/hook", "/login/hook"][:kept]
 
 
 @pytest.mark.parametrize(
