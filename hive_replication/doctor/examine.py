@@ -23,7 +23,7 @@ from hive_replication.doctor.settings import source_settings, target_settings
 from hive_replication.doctor.snapshots import snapshots
 from hive_replication.doctor.versions import pair_findings, version_findings
 from hive_replication.doctor.webhdfs import webhdfs
-from hive_replication.doctor.writable import CLOCK, named_directories, writable
+from hive_replication.doctor.writable import CLOCK, directories, named_directories, warehouse_of, writable
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.dump.source_boundary import not_its_own
 from hive_replication.errors import ReplicationError
@@ -46,8 +46,8 @@ def examine(connection: Connection, reached: Reachable | None = None, *, dumps: 
     """Examines everything that replication needs: source, target and dump root at the same time, told in this order.
 
     Args:
-        connection: both sides. A probe file is written to the target's warehouse, to what the policy names on the target,
-            and to the dump root, and removed again.
+        connection: both sides. A probe file is written to where target databases will be created, to what else the policy names
+            on the target, and to the dump root, and removed again.
         reached: which metastores answer, where that is known already.
         dumps: whether the dump root is examined.
     """
@@ -225,10 +225,9 @@ def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[
     if storage:
         yield from webhdfs(target.storage, "target", None if target.policy.metadata_only else connection.source.storage)
         yield from defaults(target.storage, "target")
-        warehouse = target.warehouses()[0]
-        yield from writable(target.storage, warehouse, "target", "write to the warehouse")
-        for setting, directory in named_directories(target.policy):
-            yield from writable(target.storage, directory, "target", f"write to {setting}")
+        warehouse = warehouse_of(target)
+        for what, directory in directories(target, more=bool(connection.patterns.databases)):
+            yield from writable(target.storage, directory, "target", f"write to {what}")
         yield from preserved(target.storage, target.policy, warehouse)
         yield from _space(target.storage, warehouse)
         yield from _replicas(connection, warehouse)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.errors import ReplicationError
+from hive_replication.load.replica.target import Target
 from hive_replication.policy import Policy
 from hive_replication.storage import Storage
 
@@ -22,6 +23,27 @@ def named_directories(policy: Policy) -> Iterator[tuple[str, str]]:
     for setting, directory in (("external_root", policy.external_root), ("functions_root", policy.functions_root)):
         if directory:
             yield setting, directory
+
+
+def warehouse_of(target: Target) -> str:
+    """Where the target's metastore creates databases: Hive 4 in the warehouse of external tables, if it has one."""
+    return target.warehouses()[-1 if target.metastore.features.major >= 4 else 0]
+
+
+def directories(target: Target, *, more: bool) -> Iterator[tuple[str, str]]:
+    """Where loads write, beside the directories of databases that are there: what each is, and its URI.
+
+    Args:
+        target: the target side.
+        more: whether databases may come that the policy does not name.
+    """
+    policy, names = target.policy, [*map(target.policy.target_of, target.policy.databases)]
+    if more or any(name not in policy.locations for name in names):
+        yield "the warehouse", warehouse_of(target)
+    for name in names:
+        if name in policy.locations and target.metastore.database(name) is None:
+            yield f"locations.{name}", policy.locations[name]
+    yield from named_directories(policy)
 
 
 def writable(storage: Storage, directory: str, side: str, check: str) -> Iterator[Finding]:
