@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from hive_replication.events.files import FileRef
 from hive_replication.lag.waiting_event import WaitingEvent
+from hive_replication.load.replica.parameters import MOST
 
 _UNKNOWN = -1
 
@@ -65,8 +66,8 @@ class WaitingEvents:
         """Adds an event, which is later than those before; without its files its size counts as unknown."""
         self._evids.append(event.evid)
         self._times.append(event.time)
-        known = event.size is not None and (with_files or not event.files)
-        self._sizes.append(event.size if known and event.size is not None else _UNKNOWN)
+        size = event.size if with_files or not event.files else None
+        self._sizes.append(_UNKNOWN if size is None or size > MOST else size)  # sizes are parameters, which anybody may set
         if with_files and event.files:
             self._files[event.evid] = event.files
 

@@ -47,6 +47,12 @@ def test_an_event_waits_until_its_own_name_has_passed_it() -> None:
     assert found == [("held", 5, 1, 13.0, 7, "gone"), ("level", 10, 1, 8.0, 12, "")]
 
 
+def test_a_size_that_nothing_has_is_not_known() -> None:
+    """Partitions of one event whose parameters tell of more bytes together than 64 bits hold ended each reading of all lags."""
+    waiting = kept(event(1, "t", size=2**63 - 1), event(2, "u", size=2**63), event(3, "v", size=None))
+    assert {name: one.after(0).size for name, one in waiting.items()} == {"t": 2**63 - 1, "u": None, "v": None}
+
+
 def test_what_is_joined_to_an_undone_table_asks_for_no_more_of_the_log_than_that_one() -> None:
     """The whole database showed a gap as soon as the log no longer had what was undone."""
     undone = "undone to 100 by request"
