@@ -25,8 +25,8 @@ _WITH_REFERENCES = frozenset({"options", "spark", "signing_key", "key_password"}
 KEY = r"^(\$\{env:[A-Za-z_][A-Za-z0-9_]*\}|\$\{file:/[^${}]+\})$"
 # What Hadoop, Spark and fsspec call their secrets; not the places of key stores, nor names of classes and algorithms.
 _SECRET = re.compile(
-    r"secret|passw|token$|credentials?$|access[._-]?key|account[._-]?key|api[._-]?key|private[._-]?key$"
-    r"|[._]sas[._]|^sas_|connection_string|^key$",
+    r"secret|passw|passphrase|token$|credentials?$|(access|account|api|customer)[._-]?key|(private|storage)[._-]?key$"
+    r"|[._]sas[._]|^sas_|connection_string|^key$|^(proxy-)?authorization$",
     re.IGNORECASE,
 )
 _NO_SECRET = re.compile(

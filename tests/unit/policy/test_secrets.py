@@ -39,6 +39,10 @@ def policy(options: dict[str, str], spark: dict[str, str] | None = None, **field
         "spark.hadoop.fs.s3a.secret.key",
         "account_key",
         "sas_token",
+        "passphrase",
+        "SSECustomerKey",
+        "spark.executorEnv.AZURE_STORAGE_KEY",
+        "Authorization",
     ],
 )
 def test_a_secret_itself_is_refused(name: str) -> None:
@@ -61,6 +65,8 @@ def test_a_secret_itself_is_refused(name: str) -> None:
         "dfs.data.transfer.saslproperties.resolver.class",
         "spark.master",
         "endpoint_url",
+        "hadoop.security.authorization",
+        "SSECustomerAlgorithm",
     ],
 )
 def test_what_is_no_secret(name: str) -> None:
@@ -87,6 +93,8 @@ def test_what_is_no_secret(name: str) -> None:
         f"(http://u:{SECRET}@h)",
         f"jdbc:mysql://u:{SECRET}@h/db",
         f'{{"config": "{{\\"token\\": \\"{SECRET}\\"}}"}}',
+        f'{{"headers": {{"Authorization": "Bearer {SECRET}"}}}}',
+        f'{{"SSECustomerAlgorithm": "AES256", "SSECustomerKey": "{SECRET}"}}',
         "${env:A} and more",
     ],
 )
