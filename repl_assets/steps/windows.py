@@ -6,6 +6,9 @@ import dagster as dg
 from repl_assets.catalog.keys import KIND_TAG, Window
 from repl_assets.steps.engine import Engine, as_dagster_failure
 
+#: After the database's name, how the failure of a run begins that found it paused: an operator's wish, and no alarm.
+PAUSED = "was paused"
+
 
 def window_of(context: dg.AssetExecutionContext) -> Window:
     """The window that the run materializes.
@@ -48,4 +51,4 @@ def refuse_paused(context: dg.AssetExecutionContext, engine: Engine, database: s
         paused = engine.state(database).paused
     if paused:
         again = f"once it is resumed (hive-repl resume {database}), the sensor asks for this window again"
-        raise dg.Failure(f"{database} was paused {paused}, before this load began: {again}", allow_retries=False)
+        raise dg.Failure(f"{database} {PAUSED} {paused}, before this load began: {again}", allow_retries=False)

@@ -26,6 +26,7 @@ from repl_assets.jobs.drift import find_drift_job_name
 from repl_assets.jobs.rebuild import LANES_FAILED, rebuild_job_name
 from repl_assets.jobs.repair import repair_job_name
 from repl_assets.steps.repair import NOT_REPAIRED
+from repl_assets.steps.windows import PAUSED
 from sensors.alarms.alarm import Alarm, Open, SeenRuns
 
 _MOST_RUNS = 1_000  # of the instance that one tick reads; the next one continues
@@ -96,7 +97,8 @@ def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names, known: C
     whole, in_tables = {database_of(key) for key in keys if key not in of_tables}, {*map(database_of, of_tables)}
     databases = whole | in_tables
     reasons = dict.fromkeys(databases, "") if run.is_success else _by_database(instance, run.run_id, names, databases)
-    yield from (Outcome(f"windows of {name}", run, name, reasons[name]) for name in sorted(whole & reasons.keys()))
+    unpaused = (name for name in sorted(whole & reasons.keys()) if not reasons[name].startswith(f"{name} {PAUSED} "))
+    yield from (Outcome(f"windows of {name}", run, name, reasons[name]) for name in unpaused)
     for name in sorted(in_tables & reasons.keys()):
         own = [key for key in of_tables if database_of(key) == name]
         parts = _selected(instance, run, own, names, failed=bool(reasons[name]))

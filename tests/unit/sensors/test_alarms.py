@@ -462,6 +462,19 @@ def test_a_failed_window_that_is_mended_by_hand_ends(mended: Lag, web: WebServer
     assert ("ends", "run failure", "windows of sales") in notified(web)
 
 
+def test_a_run_that_found_its_database_paused_is_no_alarm(web: WebServer, watch: Watch) -> None:
+    """Whoever paused it while a run waited in the queue got the alarm of a failed run, for ten minutes at least."""
+    load, paused = NAMES.database("sales", "load"), replace(WELL, stopped="paused since then by anna")
+    watch.tick(WELL)
+    watch.fail("sales was paused since then by anna, before this load began: once it is resumed", load)
+    assert watch.tick(paused) == "no alarms"
+    watch.fail("no space", load)
+    watch.tick(paused)
+    watch.fail("sales was paused since then by anna, before this load began: once it is resumed", load)
+    assert watch.tick(paused) == "1 alarm: run failure: windows of sales"
+    assert notified(web) == [("begins", "run failure", "windows of sales")]
+
+
 def test_failed_repairs_end_once_no_table_is_held(web: WebServer, watch: Watch) -> None:
     watch.tick(HELD)
     watch.fail("orders is not repaired: no space", NAMES.table("sales", "orders", "load"))
