@@ -126,7 +126,8 @@ def updated(known: Mapping[str, Open], present: Mapping[str, Alarm], ended: Coll
         old = alarms.get(key)
         shown = old.alarm if old and old.ended is None and alarm.kind in _FIGURES else alarm
         held = old is not None and old.held and old.alarm == shown
-        alarms[key] = Open(shown, now) if old is None else replace(old, alarm=shown, ended=None, held=held)
+        since = now if old is None or old.ended is not None else old.since  # an end of which not all channels know is one
+        alarms[key] = Open(shown, since, old.notified if old else (), held=held)
     for key in ended:
         if key in alarms and key not in present and alarms[key].ended is None:
             alarms[key] = replace(alarms[key], ended=now)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -226,6 +227,23 @@ def test_a_channel_that_fails_is_told_later_and_the_others_not_again(web: WebSer
     assert len(mail.received) == 2
     watch.tick(WELL)
     assert web.take() == {}
+
+
+def test_an_alarm_that_begins_again_has_begun_now_though_a_channel_was_not_told_of_its_end(
+    web: WebServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a channel was taken out of the environment meanwhile, each later alarm had lasted since then."""
+    watch.tick(LATE)
+    monkeypatch.delenv(SLACK)
+    watch.tick(WELL)
+    watch.now += 86_400
+    watch.tick(LATE)
+    (again,) = web.take()["/hook"]["alarms"]
+    assert (again["state"], again["since"]) == ("begins", datetime.fromtimestamp(watch.now, UTC).isoformat())
+    watch.tick(LATE)
+    assert web.take() == {}
+    watch.tick(WELL)
+    assert "ENDS after 2 min" in "".join(watch.log)
 
 
 @pytest.mark.parametrize(("status", "kept"), [(301, 1), (302, 1), (308, 2)])
