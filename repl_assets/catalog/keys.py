@@ -248,17 +248,22 @@ class Names:
     @property
     def connection(self) -> str:
         """Key of the policy's resource."""
-        return self.local("connection")
+        return self._resource("connection")
 
     @property
     def spark(self) -> str:
         """Key of the resource of the policy's Spark session."""
-        return self.local("spark")
+        return self._resource("spark")
 
     @property
     def resources(self) -> set[str]:
         """Keys of the resources that a step needs."""
         return {self.connection, self.spark}
+
+    def _resource(self, name: str) -> str:
+        """A key that Dagster takes: one of a resource has to be an identifier in Python, which begins with no digit."""
+        key = self.local(name)
+        return key if key.isidentifier() else f"{name}_{key}"
 
 
 def owner(name: str | None) -> str | None:

@@ -193,6 +193,12 @@ def test_two_policies_load_together() -> None:
     dg.Definitions.validate_loadable(dg.Definitions.merge(build_defs(policy(), CATALOG), build_defs(policy("dr"), CATALOG)))
 
 
+@pytest.mark.parametrize("name", ["2024", "2nd_site", "_"])
+def test_the_name_of_a_policy_may_begin_as_it_likes(name: str) -> None:
+    """No sensor of any policy of the project was left where one began with a digit."""
+    dg.Definitions.validate_loadable(dg.Definitions.merge(build_defs(policy(), CATALOG), build_defs(policy(name), CATALOG)))
+
+
 @pytest.mark.parametrize("owner", ["alice@corp.internal", "etl@prod.cluster1"])
 def test_owners_that_dagster_takes_for_no_addresses_are_teams(owner: str) -> None:
     defs = build_defs(policy(), Catalog((database("sales", table("orders", owner=owner)),)))
