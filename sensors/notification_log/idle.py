@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import replace
 
 from hive_replication.connect import Connection
-from hive_replication.errors import Refused
+from hive_replication.errors import MetastoreError, Refused
 from hive_replication.load.replica.advance_idle import advance, open_replayed, writes_to
 from hive_replication.load.replica.state import ReplicaState
+from hive_replication.logs import about
 from sensors.notification_log.decision import Replica
 
+_LOG = logging.getLogger(__name__)
 _ADVANCED_A_TICK = 10
 _LOOKING = 5.0  # seconds of a tick, which Dagster ends after 60 s
+_NOT_RAISED = "it has no events, and where its replica stands cannot be raised: %s"
 
 
 def long_idle(
@@ -42,7 +45,8 @@ def long_idle(
 def to_be_read(connection: Connection, idle: Sequence[Replica]) -> tuple[list[Replica], Set[str]]:
     """Those of them that this tick settles, and the names of those that need a run.
 
-    On the replicas of some, transactions are open: a run reads the log for their ends, which may name no database.
+    On the replicas of some, transactions are open: a run reads the log for their ends, which may name no database. One of which
+    the target does not tell that is none of them.
     """
     source, target = connection.source, connection.target
     opened = open_replayed(target) if idle and source.acid else frozenset[int]()
@@ -54,8 +58,13 @@ def to_be_read(connection: Connection, idle: Sequence[Replica]) -> tuple[list[Re
     for one in idle:
         if time.monotonic() >= ends:
             break
+        try:
+            writes = writes_to(target, source.policy.target_of(one.database), opened)
+        except MetastoreError as error:  # of this database only: it stays where it is
+            _LOG.warning(_NOT_RAISED, error, extra=about(one.database))
+            continue
         looked.append(one)
-        found |= {one.database} if writes_to(target, source.policy.target_of(one.database), opened) else set()
+        found |= {one.database} if writes else set()
     return looked, found
 
 
@@ -70,5 +79,10 @@ def advance_idle(connection: Connection, idle: Sequence[Replica], but: Set[str])
     for one in idle:
         if one.database not in but:
             name = source.policy.target_of(one.database)
-            with suppress(Refused):  # a load is running: the database is not idle; or another policy writes it
-                advance(target, name, one.applied or 0, one.scanned, *source.reach(one.scanned))
+            reached = source.reach(one.scanned)
+            try:
+                advance(target, name, one.applied or 0, one.scanned, *reached)
+            except Refused:  # a load is running: the database is not idle; or another policy writes it
+                continue
+            except MetastoreError as error:  # of this database only: runs of others start
+                _LOG.warning(_NOT_RAISED, error, extra=about(one.database))

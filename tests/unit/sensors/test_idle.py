@@ -129,10 +129,25 @@ def test_what_a_tick_has_no_time_for_is_left_to_the_next(monkeypatch: pytest.Mon
     assert to_be_read(connection, found(connection, Replica("sales", 10, scanned=150))) == ([], set())
 
 
-def test_an_answer_that_does_not_come_is_no_answer() -> None:
-    """It is not that none is open."""
-    target = Target("copy", 2)
-    target.table_names = Mock(side_effect=MetastoreError("get_all_tables: refused"))
+def test_what_the_target_refuses_of_one_database_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The tick ended before its runs, and each later one: no database was replicated. No answer is not that none is open."""
+    target = Target("stock", 2)
+    names = target.table_names
+    refused = MetastoreError("get_all_tables: refused")
+    monkeypatch.setattr(target, "table_names", lambda name: names(name) if name == "stock" else Mock(side_effect=refused)())
     connection = connected(target)
-    with pytest.raises(MetastoreError, match="refused"):
-        to_be_read(connection, found(connection, Replica("sales", 10, scanned=150)))
+    sales, stock = Replica("sales", 10, scanned=150), Replica("stock", 20, scanned=150)
+    assert to_be_read(connection, found(connection, sales, stock)) == ([stock], {"stock"})
+    advanced: list[str] = []
+
+    def advance(_target: object, name: str, *_: object) -> None:
+        if name == "copy":
+            raise MetastoreError("alter_database: refused")
+        advanced.append(name)
+
+    monkeypatch.setattr(idle, "advance", advance)
+    advance_idle(connection, [sales, stock], frozenset())
+    assert advanced == ["stock"]
+    assert [one.getMessage().rpartition("raised: ")[2] for one in caplog.records] == [str(refused), "alter_database: refused"]
