@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hive_replication.plans.approval import PlannedWindow
 from repl_assets.catalog.keys import Window
-from sensors.notification_log.decision import RETRY_DELAY, Replica, delay, wait_left
+from sensors.notification_log.decision import RETRY_DELAY, TOGETHER, Replica, delay, wait_left
 from sensors.notification_log.runs import Decision, PastRun, Start, merged
 
 
@@ -30,7 +30,11 @@ def pending(replica: Replica, current: int, planned: PlannedWindow | None) -> Pl
 
 
 def with_approval(
-    now: float, decision: Decision, planned: Mapping[str, PlannedWindow | None], last_plans: Mapping[str, PastRun]
+    now: float,
+    decision: Decision,
+    planned: Mapping[str, PlannedWindow | None],
+    last_plans: Mapping[str, PastRun],
+    applied: Mapping[str, int | None],
 ) -> Decision:
     """Replaces each window by its plan, the wait for its approval, or its load; what was approved before is caught up without.
 
@@ -41,29 +45,45 @@ def with_approval(
         decision: what would run without approval.
         planned: the pending window of each database.
         last_plans: the last run that planned a window, by database.
+        applied: where their replicas stand.
     """
     waiting = list(decision.waiting)
     starts = [
         step
         for start in decision.starts
-        for database in start.databases
-        for step in _steps(now, replace(start, databases=(database,)), planned.get(database), last_plans.get(database), waiting)
+        for name in start.databases
+        for step in _steps(
+            now, replace(start, databases=(name,)), planned.get(name), last_plans.get(name), applied.get(name) or 0, waiting
+        )
     ]
     return replace(decision, starts=tuple(merged(starts)), waiting=tuple(waiting))
 
 
-def _steps(now: float, start: Start, planned: PlannedWindow | None, last: PastRun | None, waiting: list[str]) -> Iterator[Start]:
+def _has_failed(last: PastRun, window: Window, applied: int) -> bool:
+    """Whether the last plan was of a window that has yet to be loaded, and is no longer there.
+
+    Where a window of new events begins tells nothing: there stands one of the databases that share it, for days perhaps.
+    """
+    if window.start is None or last.window.start is None:
+        return window.start == last.window.start
+    return last.window.end > applied if window.end > applied else last.window.start == window.start
+
+
+def _steps(
+    now: float, start: Start, planned: PlannedWindow | None, last: PastRun | None, applied: int, waiting: list[str]
+) -> Iterator[Start]:
     (database,) = start.databases
     if start.kind == "catch-up" and (planned is None or planned.kind == "incremental"):
         yield start
     elif planned is None:
-        failed = last if last is not None and last.window.start == start.window.start else None
+        failed = last if last is not None and _has_failed(last, start.window, applied) else None
         due = failed.ended + delay(failed.attempt, RETRY_DELAY) if failed else now
         if rest := wait_left(due, RETRY_DELAY, now):
             waiting.append(f"{database}: the next attempt to plan a window in {rest:.0f} s")
             return
         attempt, after = (failed.attempt + 1 if failed else 1), (last.run_id if last else start.after)
-        yield replace(start, kind="plan", attempt=attempt, after=after)
+        # As windows are: a dump that kills its process keeps no other database from its plan.
+        yield replace(start, kind="plan", attempt=attempt, after=after, alone=start.alone or attempt > TOGETHER)
     elif planned.approved:
         window = Window.parse(planned.window)
         yield replace(start, kind="window", window=window, attempt=start.attempt if start.window == window else 1)

@@ -11,6 +11,8 @@ from repl_assets.catalog.keys import Window
 from sensors.notification_log.runs import Decision, PastRun, Start, merged
 
 MANY_EVENTS = 200  # of one database: it gets a run of its own, for which no other database waits
+#: Attempts that databases share, then each is alone: a step that kills its process, e.g. for want of memory, stops no other one.
+TOGETHER = 2
 RETRY_DELAY = (10.0, 600.0)  # seconds after the first failure, doubled by each further one, up to the second figure
 
 
@@ -172,9 +174,8 @@ def _retry(
     if rest := wait_left(past.ended + delay(past.attempt, limits), limits, now):
         waiting.append(f"{replica.database}: attempt {past.attempt + 1} of {past.kind} {window} in {rest:.0f} s")
         return False
-    # After two failures alone: a step that kills its process, e.g. for want of memory, keeps no other database from its load.
-    alone = past.attempt > 1
-    starts.append(Start(past.kind, window, past.attempt + 1, (replica.database,), past.run_id, alone=alone))
+    attempt = past.attempt + 1
+    starts.append(Start(past.kind, window, attempt, (replica.database,), past.run_id, alone=attempt > TOGETHER))
     return True
 
 

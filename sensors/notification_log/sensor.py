@@ -195,7 +195,7 @@ def _with_approval(
         for one in seen
         if one.database in databases
     }
-    return with_approval(now, decision, planned, history.last_plan)
+    return with_approval(now, decision, planned, history.last_plan, {one.database: one.applied for one in seen})
 
 
 def _why_nothing(found: Mapping[str, ReplicaState], current: int, waiting: Sequence[str]) -> str:

@@ -112,15 +112,15 @@ def test_a_change_of_the_policy_without_events_is_planned_approved_and_loaded() 
     changed = Replica("a", 500, first_event=500, scanned=500, changed=True)
     plan = replace(PLANNED, window="500-500")
     asked = decide(NOW, 500, [changed], 1000)
-    assert [(start.kind, start.window) for start in with_approval(NOW, asked, {}, {}).starts] == [("plan", Window(500, 500))]
+    assert [(start.kind, start.window) for start in with_approval(NOW, asked, {}, {}, {}).starts] == [("plan", Window(500, 500))]
     assert pending(changed, 500, plan) == plan
     assert pending(replace(changed, changed=False), 500, plan) is None
     assert pending(changed, 500, replace(plan, window="400-500")) is None  # it was loaded before the change
     for current in (500, 510):  # what came since waits
         asked = decide(NOW, current, [changed], 1000)
-        assert with_approval(NOW, asked, {"a": pending(changed, current, plan)}, {}).starts == ()
+        assert with_approval(NOW, asked, {"a": pending(changed, current, plan)}, {}, {}).starts == ()
         approved = replace(plan, approved="yes")
-        (start,) = with_approval(NOW, asked, {"a": pending(changed, current, approved)}, {}).starts
+        (start,) = with_approval(NOW, asked, {"a": pending(changed, current, approved)}, {}, {}).starts
         assert (start.kind, start.window) == ("window", Window(500, 500))
 
 
@@ -136,21 +136,21 @@ def test_a_catch_up_that_may_bring_more_than_was_approved_is_planned_approved_an
     lost = Replica("a", 500, held=0, first_event=503, scanned=510, to_approve=True)
     plan = replace(PLANNED, window="0-500", kind="bootstrap")
     asked = decide(NOW, 510, [lost], 1000)
-    assert [(start.kind, start.window) for start in with_approval(NOW, asked, {}, {}).starts] == [("plan", Window(0, 500))]
+    assert [(start.kind, start.window) for start in with_approval(NOW, asked, {}, {}, {}).starts] == [("plan", Window(0, 500))]
     assert pending(lost, 510, plan) == plan
     assert pending(replace(lost, to_approve=False), 510, plan) is None  # somebody has repaired it
     assert pending(replace(lost, held=400), 510, plan) is None
-    waits = with_approval(NOW, asked, {"a": pending(lost, 510, plan)}, {})
+    waits = with_approval(NOW, asked, {"a": pending(lost, 510, plan)}, {}, {})
     assert (waits.starts, "a: the window 0-500 waits for approval" in waits.waiting[0]) == ((), True)
     approved = {"a": replace(plan, approved="yes")}
-    (start,) = with_approval(NOW, asked, approved, {}).starts
+    (start,) = with_approval(NOW, asked, approved, {}, {}).starts
     assert (start.kind, start.window, start.attempt) == ("window", Window(0, 500), 1)
     # A load that failed is retried with a delay, and no other window comes before.
     failed = replace(lost, last=PastRun("run-1", "window", Window(0, 500), 1, NOW))
     asked = decide(NOW + 1, 510, [failed], 1000)
-    assert with_approval(NOW + 1, asked, approved, {}) == asked
+    assert with_approval(NOW + 1, asked, approved, {}, {}) == asked
     assert (asked.starts, asked.waiting) == ((), ("a: attempt 2 of window 0-500 in 9 s",))
-    (start,) = with_approval(NOW, decide(NOW + RETRY_DELAY[0], 510, [failed], 1000), approved, {}).starts
+    (start,) = with_approval(NOW, decide(NOW + RETRY_DELAY[0], 510, [failed], 1000), approved, {}, {}).starts
     assert (start.kind, start.window, start.attempt) == ("window", Window(0, 500), 2)
     # Once it is done as far as it can be, windows go on until the next attempt is due.
     tried = replace(failed, to_approve=False, next_attempt=NOW + 60)
@@ -163,7 +163,7 @@ def test_windows_go_on_while_a_catch_up_cannot_be_planned() -> None:
     lost = Replica("a", 500, held=0, first_event=503, scanned=510, to_approve=True, last_catch_up=failed)
 
     def planned(now: float) -> list[tuple[str, Window]]:
-        starts = with_approval(now, decide(now, 510, [lost], 1000), {}, {"a": failed}).starts
+        starts = with_approval(now, decide(now, 510, [lost], 1000), {}, {"a": failed}, {"a": 500}).starts
         return [(start.kind, start.window) for start in starts]
 
     assert planned(NOW + 1) == [("plan", Window(500, 510))]
@@ -172,37 +172,61 @@ def test_windows_go_on_while_a_catch_up_cannot_be_planned() -> None:
 
 def test_a_planned_window_comes_before_a_catch_up_that_needs_another_plan() -> None:
     asked = decide(NOW, 220, [Replica("a", 100, held=0, first_event=150, scanned=220, to_approve=True)], 1000)
-    assert with_approval(NOW, asked, {"a": PLANNED}, {}).starts == ()
-    (start,) = with_approval(NOW, asked, {"a": replace(PLANNED, approved="yes")}, {}).starts
+    assert with_approval(NOW, asked, {"a": PLANNED}, {}, {}).starts == ()
+    (start,) = with_approval(NOW, asked, {"a": replace(PLANNED, approved="yes")}, {}, {}).starts
     assert (start.kind, start.window) == ("window", Window(100, 200))
 
 
 def test_no_catch_up_changes_what_a_recovery_has_compared_that_waits() -> None:
     asked = Decision((Start("catch-up", Window(50, 100), 1, ("a",)),), (), settled=False)
     recovery = replace(PLANNED, kind="bootstrap")
-    waits = with_approval(NOW, asked, {"a": recovery}, {})
+    waits = with_approval(NOW, asked, {"a": recovery}, {}, {})
     assert (waits.starts, "a: the window 100-200 waits for approval" in waits.waiting[0]) == ((), True)
-    (start,) = with_approval(NOW, asked, {"a": replace(recovery, approved="yes")}, {}).starts
+    (start,) = with_approval(NOW, asked, {"a": replace(recovery, approved="yes")}, {}, {}).starts
     assert (start.kind, start.window) == ("window", Window(100, 200))
 
 
 def test_planned_then_waited_for_then_loaded() -> None:
     asked = Decision((WINDOW, Start("catch-up", Window(50, 100), 1, ("b",))), (), settled=False)
-    planning = with_approval(NOW, asked, {}, {})
+    planning = with_approval(NOW, asked, {}, {}, {})
     assert [(start.kind, start.window) for start in planning.starts] == [
         ("plan", Window(100, 220)),
         ("catch-up", Window(50, 100)),
     ]
-    waits = with_approval(NOW, asked, {"a": PLANNED}, {})
+    waits = with_approval(NOW, asked, {"a": PLANNED}, {}, {})
     assert [start.kind for start in waits.starts] == ["catch-up"]
     assert "a: the window 100-200 waits for approval" in waits.waiting[0]
-    loads = with_approval(NOW, asked, {"a": replace(PLANNED, approved="yes")}, {})
+    loads = with_approval(NOW, asked, {"a": replace(PLANNED, approved="yes")}, {}, {})
     assert (loads.starts[0].kind, loads.starts[0].window) == ("window", Window(100, 200))  # not what came since
 
 
 def test_a_plan_that_failed_comes_again_with_a_delay() -> None:
     last = {"a": PastRun("run-1", "plan", Window(100, 210), 2, NOW - 1)}
     asked = Decision((WINDOW,), (), settled=False)
-    assert "the next attempt to plan a window in 19 s" in with_approval(NOW, asked, {}, last).waiting[0]
-    (start,) = with_approval(NOW + 2 * RETRY_DELAY[0], asked, {}, last).starts
+    assert "the next attempt to plan a window in 19 s" in with_approval(NOW, asked, {}, last, {}).waiting[0]
+    (start,) = with_approval(NOW + 2 * RETRY_DELAY[0], asked, {}, last, {}).starts
     assert (start.kind, start.attempt, start.after) == ("plan", 3, "run-1")
+
+
+def test_what_waits_for_its_approval_delays_no_plan_of_another_database() -> None:
+    """Windows that are shared begin where a stands: each window of b was taken for another attempt to plan the one before."""
+    waits, b = Replica("a", 100, first_event=101, scanned=300), Replica("b", 200, first_event=201, scanned=300)
+    loaded, failed = PastRun("run-1", "plan", Window(100, 200), 7, NOW), PastRun("run-1", "plan", Window(90, 220), 7, NOW)
+    asked, stand = decide(NOW, 300, [waits, b], 1000), {"a": 100, "b": 200}
+    (start,) = with_approval(NOW, asked, {"a": PLANNED}, {"b": loaded}, stand).starts
+    assert (start.kind, start.window, start.attempt) == ("plan", Window(100, 300), 1)
+    # One that did fail has its delay, though the window of its next attempt begins elsewhere.
+    delayed = with_approval(NOW, asked, {"a": PLANNED}, {"b": failed}, stand)
+    assert (delayed.starts, delayed.waiting[-1]) == ((), "b: the next attempt to plan a window in 600 s")
+
+
+def test_a_dump_that_kills_its_process_keeps_no_other_database_from_its_plan() -> None:
+    replicas = [Replica(name, 100, first_event=101, scanned=220) for name in ("a", "b", "c")]
+    shared: list[tuple[int, tuple[str, ...]]] = []
+    last, now = dict[str, PastRun](), NOW
+    for _ in range(3):
+        starts = with_approval(now, decide(now, 220, replicas, 1000), {}, last, {one.database: 100 for one in replicas}).starts
+        shared += [(start.attempt, start.databases) for start in starts]
+        last = {name: PastRun("run", "plan", one.window, one.attempt, now) for one in starts for name in one.databases}
+        now += RETRY_DELAY[1]
+    assert shared == [(1, ("a", "b", "c")), (2, ("a", "b", "c")), (3, ("a",)), (3, ("b",)), (3, ("c",))]

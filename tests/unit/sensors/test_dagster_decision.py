@@ -119,7 +119,7 @@ def test_a_database_with_many_events_shares_no_run() -> None:
         (Window(100, 200), ("hot",)),
         (Window(100, 200), ("a", "b")),
     ]
-    planned = with_approval(NOW, decision, {}, {})
+    planned = with_approval(NOW, decision, {}, {}, {})
     assert [(start.kind, start.databases) for start in planned.starts] == [("plan", ("hot",)), ("plan", ("a", "b"))]
 
 
