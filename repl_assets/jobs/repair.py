@@ -32,7 +32,7 @@ def repair_request(
 ) -> dg.RunRequest:
     """A run of the job for partitions of a table (all where none is named), and for checks of it afterwards.
 
-    It ends no undo that was asked for before it begins, and repairs nothing where nobody has approved that.
+    It ends no undo that was asked for before it begins, and repairs nothing that is paused then, or where nobody has approved it.
     """
     config = {"table": table, "partitions": list(partitions), "checks": list(checks), "unless_undone": True}
     return dg.RunRequest(
@@ -94,13 +94,19 @@ def _require_no_approval(specs: Specs, database: CatalogDatabase, table: str) ->
         )
 
 
-def _require_not_undone(engine: Engine, database: CatalogDatabase, state: ReplicaState, table: str) -> None:
-    """Fails where a table was undone, maybe while the run waited for its turn: then no operator asked for the undo's end."""
-    target = engine.target_name(database.name)
+def _require_not_stopped(engine: Engine, database: CatalogDatabase, state: ReplicaState, table: str) -> None:
+    """Fails where an operator paused the database, or undid it or the table, maybe while the run waited for its turn.
+
+    Then none has asked for the repair, or for the undo's end.
+    """
+    name, target = database.name, engine.target_name(database.name)
     with as_dagster_failure():
         refuse_undone(state, target)
+    if state.paused:
+        again = f"once it is resumed (hive-repl resume {name}), materialize {table}, or hive-repl repair {name}.{table}"
+        raise dg.Failure(f"{table} {NOT_REPAIRED} {name} was paused {state.paused}, before this repair began: {again}")
     if state.stands_with_undo(table):
-        raise dg.Failure(f"{table} {NOT_REPAIRED} {why_left_held(state, table, database.name, target)}")
+        raise dg.Failure(f"{table} {NOT_REPAIRED} {why_left_held(state, table, name, target)}")
 
 
 def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
@@ -113,7 +119,9 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
             "table": dg.Field(str, default_value="", description="The table; where it is empty, all that are held but undone"),
             "partitions": dg.Field([str], default_value=[], description="Of the table; where none is named, all"),
             "checks": dg.Field([str], default_value=[], description="Checks of the table to run again after the repair"),
-            "unless_undone": dg.Field(bool, default_value=False, description="Fail where it was undone, or needs approval"),
+            "unless_undone": dg.Field(
+                bool, default_value=False, description="Fail where it was undone, is paused, or needs approval"
+            ),
         },
         required_resource_keys=names.resources,
         pool=names.load_pool(database.name),
@@ -127,7 +135,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
             state = engine.state(database.name)
         try:
             if context.op_config["unless_undone"]:
-                _require_not_undone(engine, database, state, table)
+                _require_not_stopped(engine, database, state, table)
                 _require_no_approval(specs, database, table)
             if not table:
                 _repair_held(context, engine, names, database, state)

@@ -42,6 +42,8 @@ def dump_of(context: dg.AssetExecutionContext, key: dg.AssetKey, window: str) ->
 def refuse_paused(context: dg.AssetExecutionContext, engine: Engine, database: str) -> None:
     """Lets a run of a sensor load nothing of a database that was paused since, as while the run waited in Dagster's queue.
 
+    Nor one that executes such a run again, which has its tags.
+
     Raises:
         Failure: it is paused.
     """
@@ -51,4 +53,5 @@ def refuse_paused(context: dg.AssetExecutionContext, engine: Engine, database: s
         paused = engine.state(database).paused
     if paused:
         again = f"once it is resumed (hive-repl resume {database}), the sensor asks for this window again"
-        raise dg.Failure(f"{database} {PAUSED} {paused}, before this load began: {again}", allow_retries=False)
+        by_hand = f"to load it now, materialize the window's partition of {database}__load"
+        raise dg.Failure(f"{database} {PAUSED} {paused}, before this load began: {again}; {by_hand}", allow_retries=False)

@@ -43,6 +43,7 @@ def repairs(
     held: Mapping[str, str] = MappingProxyType({"u": "failed"}),
     undone: int | None = None,
     specs: Specs = SPECS,
+    paused: str = "",
     **config: Any,
 ) -> tuple[str, list[object]]:
     """How a repair with this configuration fails where these are held, and what it repairs and checks."""
@@ -50,7 +51,7 @@ def repairs(
     job = import_module("repl_assets.jobs.repair")
     engine = SimpleNamespace(
         connection=SimpleNamespace(source=None, target=None),
-        state=lambda _: ReplicaState("uuid/sales", 100, held=held, undone=undone),
+        state=lambda _: ReplicaState("uuid/sales", 100, held=held, undone=undone, paused=paused),
         target_name=lambda name: f"{name}_dr",
     )
     monkeypatch.setattr(job, "connected_engine", lambda *_: engine)
@@ -104,6 +105,14 @@ def test_a_repair_that_a_sensor_asked_for_ends_no_undo_since(
     found, done = repairs(monkeypatch, held, undone, **config["config"])
     assert (found.startswith(why) and bool(found) == bool(why), done) == (True, [] if why else [(table, ())])
     assert repairs(monkeypatch, held, undone, table=table) == ("", [(table, ())])
+
+
+def test_a_repair_that_a_sensor_asked_for_changes_nothing_that_was_paused_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    (config,) = repair_request(SPECS.names, "sales", "t", [], run_key="k").run_config["ops"].values()
+    found, done = repairs(monkeypatch, paused="by anna: the disk is full", **config["config"])
+    assert found.startswith("t is not repaired: sales was paused by anna: the disk is full, before this repair began: once it is")
+    assert done == []
+    assert repairs(monkeypatch, paused="by anna", table="t") == ("", [("t", ())])
 
 
 def test_what_a_sensor_has_found_is_repaired_by_hand_where_loads_are_approved(monkeypatch: pytest.MonkeyPatch) -> None:
