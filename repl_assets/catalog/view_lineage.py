@@ -23,12 +23,11 @@ def tables_read(text: str, database: str) -> tuple[tuple[str, str], ...]:
         The tables; none, with a warning, if the query cannot be parsed: the parser does not know all of Hive's syntax.
     """
     from sqlglot import expressions, parse_one
-    from sqlglot.errors import SqlglotError
     from sqlglot.optimizer.scope import traverse_scope
 
     try:
         scopes = traverse_scope(parse_one(text, dialect="hive"))
-    except (SqlglotError, RecursionError) as error:
+    except Exception as error:  # noqa: BLE001 (whatever it meets: clients write any text, and all definitions depend on this)
         _LOG.warning("lineage of a view of %s is not shown, its text cannot be read: %s", database, reason(error))
         return ()
     found = (source for scope in scopes for source in scope.sources.values() if isinstance(source, expressions.Table))

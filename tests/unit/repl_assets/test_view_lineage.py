@@ -29,7 +29,15 @@ def test_tables_of_a_view(text: str, expected: list[tuple[str, str]]) -> None:
     assert list(tables_read(text, "db")) == expected
 
 
-def test_a_text_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ((",
+        "SELECT a FROM t LATERAL VIEW explode(m) . AS k",  # sqlglot: AttributeError
+        "SELECT TRANSFORM (a) USING ( 'cat' AS VAR_MAP (x STRING, y INT) FROM t",  # IndexError
+    ],
+)
+def test_a_text_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(logging.getLogger("dagster"), "propagate", True)
-    assert tables_read("SELECT ((", "db") == ()
+    assert tables_read(text, "db") == ()
     assert "lineage of a view of db is not shown" in caplog.text
