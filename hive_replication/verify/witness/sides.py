@@ -111,10 +111,13 @@ class Shares:
 
 
 def chosen(names: Sequence[str], number: int, chance: random.Random) -> list[str]:
-    """So many of sorted names: the last ones, which are mostly the newest partitions, and as many others."""
+    """So many of sorted names: the last ones, which are mostly the newest partitions, and as many others.
+
+    An odd one goes to either by chance: else a table that gets one directory in each round would show its newest partition alone.
+    """
     if len(names) <= number:
         return list(names)
-    newest = (number + 1) // 2
+    newest = (number + chance.randrange(2)) // 2
     rest = names[: len(names) - newest]
     return sorted([*names[len(rest) :], *chance.sample(list(rest), number - newest)])
 

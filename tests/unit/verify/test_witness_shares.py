@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from hive_replication.verify.witness.sides import Shares, dealt
+from hive_replication.verify.witness.sides import Shares, chosen, dealt
 
 
 def test_all_of_many_tables_get_checksums_in_the_course_of_rounds() -> None:
@@ -52,3 +52,15 @@ def test_all_partitions_of_a_table_get_checksums_in_the_course_of_rounds() -> No
         assert (sum(share.values()), max(share.values())) == (101, 2)
         got.update(name for name in names if share[name])
     assert set(got) == set(names)
+
+
+def test_all_partitions_of_many_tables_are_listed_in_the_course_of_rounds() -> None:
+    """Of a table that gets one directory in each round nothing but the newest partition was ever listed."""
+    chance, names, got = random.Random(1), [f"d={n:03d}" for n in range(50)], list[str]()
+    for _ in range(1000):
+        describe, directories, _ = Shares(5000, 500, 100, 500, chance).take("t")
+        assert directories == 1
+        got += chosen(chosen(names, describe, chance), directories, chance)
+    assert len(got) == 1000
+    assert set(got) == set(names)
+    assert 400 < got.count(names[-1]) < 600
