@@ -6,12 +6,14 @@ import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from hive_replication.copy.proof import Crc32c
 from hive_replication.drift.findings import Scanned, Unread
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.logs import about
-from hive_replication.storage import Denied, Storage
+from hive_replication.storage import Denied, FileChecksum, Storage
 from hive_replication.verify import NOT_COMPARED
 from hive_replication.verify.listing_digest import Listing, Observation, observe
+from hive_replication.verify.witness.files import are_comparable
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,14 +52,16 @@ def difference(source: Storage, target: Storage, database: str, asked: tuple[Sca
     if isinstance(found, Unread):
         return found
     theirs = found.files
+    new, gone, common = ours.keys() - theirs.keys(), theirs.keys() - ours.keys(), ours.keys() & theirs.keys()
+    changed = {file for file in common if ours[file][0] != theirs[file][0]}
     try:
         sums = {file: source.checksum(f"{place.source}/{file}") for file in ours}
-        common = ours.keys() & theirs.keys()
-        changed = {file for file in common if ours[file][0] != theirs[file][0]}
-        for file in common - changed:
-            copy = target.checksum(f"{place.target}/{file}")
-            if sums[file] is None or copy is None or sums[file] != copy:
-                changed.add(file)
+        told = {file: _is_same(source, target, place, file, sums[file]) for file in common - changed}
+        changed |= {file for file, same in told.items() if same is False}
+        unknown = [file for file, same in told.items() if same is None]
+        if not (new or gone or changed):  # else a repair copies them in any case: it goes by checksums, too
+            unknown = [file for file in unknown if not _is_same_content(source, target, place, file)]
+        changed.update(unknown)
     except Unreachable:
         raise
     except Denied as error:
@@ -65,5 +69,18 @@ def difference(source: Storage, target: Storage, database: str, asked: tuple[Sca
     except (ReplicationError, FileNotFoundError) as error:
         _LOG.info("%s cannot be compared now: %s", place.source, error, extra=about(database))
         return None
-    counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
+    counts = {"new": len(new), "gone": len(gone), "changed": len(changed)}
     return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+
+
+def _is_same(source: Storage, target: Storage, place: Scanned, file: str, ours: FileChecksum | None) -> bool | None:
+    """Whether a file is equal by the checksums of both stores; None where these do not tell."""
+    uri = f"{place.target}/{file}"
+    theirs = target.checksum(uri)
+    if not (ours and theirs and are_comparable(source, target, (f"{place.source}/{file}", ours), (uri, theirs))):
+        return None
+    return ours == theirs
+
+
+def _is_same_content(source: Storage, target: Storage, place: Scanned, file: str) -> bool:
+    return Crc32c.of(source.stream(f"{place.source}/{file}")) == Crc32c.of(target.stream(f"{place.target}/{file}"))

@@ -94,7 +94,6 @@ def is_comparable(source: Storage, target: Storage, ours: FileStatus, theirs: Fi
 def content_checksums(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> tuple[str, ...]:
     """Of a file on both sides: the stores' own or, of a small file where these tell nothing of each other, of its content.
 
-    Hadoop's checksums of files in blocks of other sizes have other names. Those in encryption zones are of encrypted bytes.
     Stores other than HDFS have none. A copy whose blocks are lost, or that its store cannot read, has none either. Nothing where
     there is nothing to compare.
     """
@@ -104,11 +103,7 @@ def content_checksums(source: Storage, target: Storage, ours: FileStatus, theirs
             return ()
         if other is _LOST:
             return (one.value if one else "of no store"), _LOST.value
-        if (
-            one
-            and other
-            and (one == other or (one.algorithm == other.algorithm and not _encrypted(source, target, ours, theirs)))
-        ):
+        if one and other and are_comparable(source, target, (ours.uri, one), (theirs.uri, other)):
             return one.value, other.value
         if ours.size <= _SMALL:
             content = Crc32c.of(source.stream(ours.uri)).hex
@@ -119,9 +114,16 @@ def content_checksums(source: Storage, target: Storage, ours: FileStatus, theirs
     return ()
 
 
-def _encrypted(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> bool:
-    """Whether one of the files lies in an encryption zone, where HDFS's checksums are of what it encrypted."""
-    return any(storage.about_webhdfs(one.uri, is_encrypted, again=True) for storage, one in ((source, ours), (target, theirs)))
+def are_comparable(source: Storage, target: Storage, ours: tuple[str, FileChecksum], theirs: tuple[str, FileChecksum]) -> bool:
+    """Whether the checksums of two files, by their URIs, tell of each other.
+
+    Those of files in blocks of other sizes have other names, and in an encryption zone HDFS's are of what it encrypted.
+    """
+    one, other = ours[1], theirs[1]
+    if one == other or one.algorithm != other.algorithm:
+        return one == other
+    places = (source, ours[0]), (target, theirs[0])
+    return not any(storage.about_webhdfs(uri, is_encrypted, again=True) for storage, uri in places)
 
 
 def _checksum(storage: Storage, uri: str) -> FileChecksum | None:
