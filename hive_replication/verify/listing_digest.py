@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hive_replication.storage import Denied, FileStatus, Storage
+from hive_replication.storage import Denied, FileStatus, Storage, paths
 from hive_replication.storage.paths import is_hidden
 from hive_replication.storage.paths import name as name_of
 
@@ -53,7 +53,7 @@ def observe(storage: Storage, location: str, now: float) -> Observation:
     """
     files: dict[str, tuple[int, float]] = {}
     writing = ""
-    below = len(location.rstrip("/")) + 1
+    below = len(paths.normalise(location)) + 1  # metastores write file:/w of what lies at file:///w
     for status in _listed(storage, location):
         name = status.uri[below:]
         if is_unfinished(name) and now - status.modified < _ABANDONED:

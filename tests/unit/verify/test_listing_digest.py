@@ -43,6 +43,18 @@ def test_hidden_files_are_no_data_and_an_absent_directory_is_empty(storage: Stor
     assert observe(storage, f"file://{tmp_path}/absent", NOW).digest == listing_digest({})
 
 
+@pytest.mark.parametrize("table", ["t", "t_"])
+def test_names_are_the_same_however_the_metastore_spells_the_directory(storage: Storage, tmp_path: Path, table: str) -> None:
+    """Hadoop writes ``file:/w``: names had the end of the directory's before them, and so did those that were compared."""
+    write(tmp_path / table / "part-0")
+    found = [
+        set(observe(storage, f"{scheme}{tmp_path}/{table}{end}", NOW).files)
+        for scheme in ("file:", "file://")
+        for end in ("", "/")
+    ]
+    assert found == [{"part-0"}] * 4
+
+
 @pytest.mark.parametrize(
     "name", ["_temporary/0/part-0", "_tmp.-ext-10000/000000_0", ".hive-staging_hive_1/f", ".spark-staging-1/f", "f._COPYING_"]
 )
