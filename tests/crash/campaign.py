@@ -141,6 +141,7 @@ class Campaign:
         there = {status.uri for status in self.connection.target.storage.ls(f"{root}/{job.source}")}
         left = [self._records(directory) for directory in there - {after.directory}]
         lost = [after.problem] if after.problem or self._records(after.directory) != wanted else []
+        lost += [struck.problem] if struck.broken else []
         half = [f"a dump that lacks records: {records}" for records in left if records not in ([], wanted)]
         self.tally.add(f"{job.window} struck at {point}", kills=struck.fired, lost=lost, doubled=[], half=half)
         if not (lost or half):
@@ -242,10 +243,11 @@ class Replica:
         evid: int | None,
         wanted: State | None = None,
     ) -> dict[str, int]:
-        strikes, half, outcome = 0, list[str](), Outcome(killed=False, fired=False, problem="never ran")
+        strikes, half, broken, outcome = 0, list[str](), list[str](), Outcome(killed=False, fired=False, problem="never ran")
         for point in (*points, *[None] * ATTEMPTS):
             outcome = run(job, point, self.log)
             strikes += outcome.fired
+            broken += [outcome.problem] if outcome.broken else []
             if outcome.killed:
                 half += self.half(past)
                 self._left_so(point, past)
@@ -254,6 +256,7 @@ class Replica:
         lost = (
             [outcome.problem] if outcome.problem or outcome.killed else self._faults(past[-1] if wanted is None else wanted, evid)
         )
+        lost = [*dict.fromkeys((*broken, *lost))]
         where = f"{self.name} {what} struck at {' and '.join(map(str, points)) or 'no point'}"
         doubled = self._doubled()
         self.wrong |= bool(lost or doubled or half)

@@ -57,13 +57,14 @@ class Chain(Replica):
         applied = replica_state(second.campaign.connection.target.metastore.database(second.name)).applied
         window = None if applied is None else (applied, None)
         job = Job("dump", second.policy, self.name, second.name, window=window)
-        strikes, outcome = 0, Outcome(killed=False, fired=False)
+        strikes, broken, outcome = 0, list[str](), Outcome(killed=False, fired=False)
         for point in (*points, *[None] * ATTEMPTS):
             outcome = run(job, point, second.log)
             strikes += outcome.fired
+            broken += [outcome.problem] if outcome.broken else []
             if not outcome.killed and not outcome.problem:
                 break
-        lost = [] if outcome.directory else [outcome.problem or "no dump is made"]
+        lost = [*broken, *([] if outcome.directory else [outcome.problem or "no dump is made"])]
         self.wrong |= bool(lost)
         struck = " and ".join(map(str, points)) or "no point"
         self.campaign.tally.add(f"{self.name} dumped after {applied}, struck at {struck}", kills=strikes, lost=lost)

@@ -76,6 +76,11 @@ class Outcome:
     counts: dict[str, int] | None = None
     directory: str = ""
 
+    @property
+    def broken(self) -> bool:
+        """Whether it neither was killed nor said how it ended: it hung, or ended in a traceback, which no strike excuses."""
+        return not self.killed and self.counts is None
+
 
 def run(job: Job, point: Point | None, log: Path) -> Outcome:
     """Runs a job in a process of its own; ``log`` gets a line for each file that it puts in place."""
@@ -102,7 +107,7 @@ def _main(job: Job, point: Point | None, log: Path, answer: Path) -> None:
     trap.arm()
     try:
         done = _JOBS[job.kind](connect(job.policy), job)
-    except ReplicationError as error:
+    except (ReplicationError, OSError) as error:  # which the command line tells in a sentence, too
         done = {"problem": f"{type(error).__name__}: {error}"}
     unfinished = answer.with_suffix(".new")
     unfinished.write_text(json.dumps({"fired": trap.fired, "counts": dict(trap.counts), **done}))

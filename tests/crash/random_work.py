@@ -48,6 +48,7 @@ class Example:
     log: Callable[[str], None]
     done: Counter[str] = field(default_factory=Counter[str])
     _dumps: list[str] = field(default_factory=list[str])
+    _broken: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)
@@ -66,11 +67,11 @@ class Example:
         until = time.monotonic() + seconds
         wrong: list[str] = []
         while time.monotonic() < until and not wrong and all(thread.is_alive() for thread in threads):
-            wrong = self._step()
+            wrong = self._step() or self._broken
         for thread in threads:
             thread.finish()
         self.done["operations"] = town.operations
-        wrong = wrong or self._level()
+        wrong = wrong or self._level() or self._broken
         self._copies.unlink(missing_ok=True)
         if not wrong:
             self._drop()
@@ -132,6 +133,8 @@ class Example:
             self.log(
                 f"{job.kind} {job.directory or job.table or job.window}: {outcome.problem or outcome.directory or outcome.killed}"
             )
+            if outcome.broken:
+                self._broken.append(f"{job.kind} struck at {point}: {outcome.problem}")
             if not outcome.killed:
                 seen.update(outcome.counts or {})
                 self.done["held or refused"] += bool(outcome.problem)

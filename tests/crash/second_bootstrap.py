@@ -40,13 +40,14 @@ class SecondBootstrap(Replica):
             found = [point for point in points_of(counts) if point.key.endswith(":after")]
             points = found[len(found) // 2 :][:1]
         job = Job("load", self.policy, self.story.database, self.name, first.dump.directory)
-        strikes, half = 0, list[str]()
+        strikes, half, broken = 0, list[str](), list[str]()
         for point in points:
             outcome = run(job, point, self.log)
             strikes += outcome.fired
+            broken += [outcome.problem] if outcome.broken else []
             half += self.half([{}, *first.states])
-        self.wrong |= bool(half)
-        self.campaign.tally.add(f"{self.name} left at {' and '.join(map(str, points))}", kills=strikes, half=half)
+        self.wrong |= bool(half or broken)
+        self.campaign.tally.add(f"{self.name} left at {' and '.join(map(str, points))}", kills=strikes, lost=broken, half=half)
         return counts
 
 

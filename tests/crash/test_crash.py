@@ -7,24 +7,29 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 
 from hive_replication.connect import Connection, connect
 from hive_replication.load.command import repl_load
+from hive_replication.policy import Policy
 from hive_replication.statements import ReplLoad
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier, _SparkCopier
+from tests.crash import campaign
 from tests.crash.campaign import REPAIRS, Campaign, Replica, double, single
 from tests.crash.chains import Chain
+from tests.crash.driver import Job, Outcome, run
 from tests.crash.failovers import FailedOver, no_tale
 from tests.crash.policy_changes import tell_of_policies
 from tests.crash.random_work import work
+from tests.crash.seams import Point
 from tests.crash.second_bootstrap import SecondBootstrap, tell_of_second_bootstrap_of_transactions
 from tests.crash.spark import KillingCopier
-from tests.crash.states import Seen, half_visible
+from tests.crash.states import Seen, State, half_visible
 from tests.crash.story import Story, tell, tell_of_drop
 from tests.crash.tally import Tally
 from tests.crash.transactions import tell_of_transactions
@@ -99,6 +104,34 @@ def test_a_campaign_goes_on_after_a_fault() -> None:
     assert first.startswith("replica 0: lost: it could not be examined: AssertionError('wrong")
     assert last.startswith("replica 2: lost:")
     assert str(tally) == "kills 0 survived 0 lost 2 doubled 0 half-visible 0"
+
+
+class _Undisturbed(Replica):
+    """A replica that is found as it should be, whatever its processes did."""
+
+    def __post_init__(self) -> None:
+        self.wrong, self.log = False, self.campaign.folder / "copies"
+
+    def _faults(self, wanted: State, evid: int | None) -> list[str]:
+        return []
+
+
+def test_a_traceback_is_told_though_the_next_attempt_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was struck, and ended in a traceback in place of an error, counted as one that survived."""
+    held = Outcome(killed=False, fired=True, problem="t is held", counts={})
+    for first, told in ((Outcome(killed=False, fired=True, problem="ended with exit code 1"), 1), (held, 0)):
+        outcomes = iter([first, Outcome(killed=False, fired=False, counts={})])
+        monkeypatch.setattr(campaign, "run", lambda *_, left=outcomes: next(left))
+        made = Campaign(cast("Connection", None), tmp_path)
+        replica = _Undisturbed(made, cast("Story", None), "r")
+        replica._do(cast("Job", None), "1-2", [Point("read:cut", 1)], [{}], 2)
+        assert made.tally.problems == ["r 1-2 struck at read:cut #1: lost: ended with exit code 1"][:told]
+        assert replica.wrong == bool(told)
+
+
+def test_a_process_that_ends_in_a_traceback_is_broken(tmp_path: Path) -> None:
+    outcome = run(Job("dump", cast("Policy", None), "a", "a"), None, tmp_path / "copies")
+    assert (outcome.broken, outcome.problem) == (True, "ended with exit code 1")
 
 
 @pytest.mark.long
