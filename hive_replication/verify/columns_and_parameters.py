@@ -156,8 +156,19 @@ def _storage_shape(sd: StorageDescriptor) -> dict[str, str]:
         "serde": (serde.serializationLib if serde else None) or "",
         "buckets": f"{sd.numBuckets} {sd.bucketCols or []}" if sd.bucketCols else "",
         "sort columns": ", ".join(f"{column.col} {column.order}" for column in sd.sortCols or []),
+        "skewed by": _skew(sd),
         **{f"serde parameter {key}": value for key, value in _serde_parameters(sd).items()},
     }
+
+
+def _skew(sd: StorageDescriptor) -> str:
+    """Skewed columns and their values, and those values that have directories of their own, wherever these are."""
+    found = sd.skewedInfo
+    if found is None or not found.skewedColNames:
+        return ""
+    places = sorted(map(list, found.skewedColValueLocationMaps or ()))
+    stored = f" stored as directories {places or ''}" if sd.storedAsSubDirectories or places else ""
+    return f"{found.skewedColNames} on {sorted(found.skewedColValues or [])}{stored}".rstrip()
 
 
 def _serde_parameters(sd: StorageDescriptor) -> Mapping[str, str]:

@@ -205,6 +205,27 @@ def test_directories_of_skewed_values_do_not_lie_at_the_source() -> None:
         assert COMPARER.table("t", [pair]).differences == tuple(f"partition ds=1: {one}" for one in told)
 
 
+def test_what_a_table_is_skewed_by_is_compared() -> None:
+    """A replica that had missed it was equal for ``verify``, repairs and recoveries."""
+
+    def skewed(root: str, *values: str, directories: bool = False) -> Table:
+        sd = descriptor(root)
+        places = {(value,): f"{root}/warehouse/t/id={value}" for value in values} if directories else {}
+        sd.skewedInfo, sd.storedAsSubDirectories = SkewedInfo(["id"], [[value] for value in values], places), directories
+        return table(root, sd=sd)
+
+    none = table(TARGET)
+    none.sd.skewedInfo = SkewedInfo([], [], {})  # as some metastores write it
+    assert compared(table(SOURCE), none) == ()
+    assert compared(skewed(SOURCE, "1", "2"), skewed(TARGET, "2", "1")) == ()
+    assert compared(skewed(SOURCE, "1", directories=True), skewed(TARGET, "1", directories=True)) == ()
+    differing = ((table(TARGET), "''"), (skewed(TARGET, "2"), "\"['id'] on [['2']]\""))
+    for replica, shown in differing:
+        told = f"skewed by is {shown} on the target, \"['id'] on [['1']]\" on the source"
+        assert compared(skewed(SOURCE, "1"), replica) == (told,)
+    assert len(compared(skewed(SOURCE, "1", directories=True), skewed(TARGET, "1"))) == 1
+
+
 def test_the_dump_of_a_bootstrap_may_lie_at_the_source() -> None:
     """As after a failback, when the dump root of both directions is on one of the sides."""
     assert compared(table(SOURCE), table(TARGET, **{CHECKPOINT: f"{SOURCE}/repl/dumps/sales/1"})) == ()
