@@ -16,18 +16,21 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from hive_metastore import ttypes as t
 
 import hive_replication
 from hive_replication.connect import Connection
+from hive_replication.dump.source import Source
 from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.verify.witness import witness
 from resources.embedded.hive import HiveDriver
 from tests.crash.__main__ import servers
+from tests.crash.states import State, differences, read_state
 from tests.crash.writers import NAMES, Town, Writer
 from tests.fixtures.record import Recorder
 from tests.warehouse import Warehouse
@@ -191,6 +194,7 @@ class Example:
             for found in hive_replication.verify(one.connection, one.database)
             if found.differences
         ]
+        wrong += differences(_seen(source, one.database), _seen(target, one.database))
         included = {name for name in source.metastore.table_names(one.database) if source.policy.includes(name)}
         others = set(target.metastore.table_names(one.database)) - included
         if others != set(state.left) or (others and source.policy.excluded == "drop"):
@@ -212,6 +216,13 @@ class Example:
 
 def _state(one: Warehouse) -> ReplicaState:
     return replica_state(one.connection.target.metastore.database(one.database))
+
+
+def _seen(side: Source | Target, database: str) -> State:
+    """Description of the database, and files of the policy's tables, found by other code than ``verify`` and the witness use."""
+    found = read_state(side.metastore, side.storage, database)
+    own = {key: seen for key, seen in found.items() if side.policy.includes(key.partition("/")[0])}
+    return {**{key: replace(seen, shape="") for key, seen in own.items()}, "": found[""]}
 
 
 def work(connection: Connection, hive: HiveDriver, seed: int, seconds: float, example: float) -> tuple[Counter[str], list[str]]:
