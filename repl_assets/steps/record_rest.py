@@ -7,7 +7,7 @@ on where the last one ended (see :mod:`repl_assets.recording.reached`).
 
 Of runs that ended before they recorded their loads (see :mod:`repl_assets.recording.interrupted`), nothing says what the loads
 changed: the replica is compared, once for all of them, with what Dagster shows, in tables that changed since the first of the
-loads began, and those whose partitions are others.
+loads began, and in all with partitions.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _compare(instance: dg.DagsterInstance, engine: Engine, recorder: Recorder, a
     """Makes known which tables and partitions a replica has, and logs the drops of others.
 
     Returns:
-        The tables that have changed since an event, "" for all of a database in overflow.
+        The tables that may have changed since an event, "" for all of a database in overflow.
     """
     names, database = recorder.names, recorder.database
     metastore, target = engine.connection.target.metastore, engine.target_name(database)
@@ -164,10 +164,12 @@ def _compare(instance: dg.DagsterInstance, engine: Engine, recorder: Recorder, a
         tables = list(metastore.tables(target, sorted(filter(engine.connection.target.policy.includes, present))))
     evid = engine.state(database).applied or after
     touched = [Touched(name, name, evid, dropped=True) for name in sorted(_shown_tables(instance, names, database) - present)]
-    changed = [table.tableName for table in tables if object_id(table) > max(after, 0)]  # a stranger's has none
+    ours = [table for table in tables if object_id(table)]  # a stranger's has none
+    # What changes in a partition leaves the id of its table as it is.
+    changed = [table.tableName for table in ours if is_partitioned(table) or object_id(table) > after]
     new: dict[str, list[str]] = {}
-    for table in tables if database not in names.overflow else ():
-        if is_partitioned(table) and object_id(table):
+    for table in ours if database not in names.overflow else ():
+        if is_partitioned(table):
             name = table.tableName
             known = set(map(partition_name, instance.get_dynamic_partitions(str(names.partitions(database, name).name))))
             found = engine.partition_names(database, name)
@@ -181,7 +183,7 @@ def _compare(instance: dg.DagsterInstance, engine: Engine, recorder: Recorder, a
     if database in names.overflow:
         recorder.sync_tables([table.tableName for table in tables])
         return [""]
-    return sorted({*changed, *new})
+    return sorted(changed)
 
 
 def _shown_tables(instance: dg.DagsterInstance, names: Names, database: str) -> set[str]:

@@ -179,6 +179,17 @@ def test_a_run_that_ends_between_the_load_and_its_recording(
     assert rest(instance, names) == []
 
 
+def test_a_partition_that_an_interrupted_run_changed_alone(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An INSERT into it does not raise the id of its table: Dagster showed the partition as before for good."""
+    monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 20)
+    monkeypatch.setitem(TABLES["days"].parameters, LAST_ID, "3")
+    load(instance, APART, *(Touched(name, name, 7) for name in "abc"), Touched("days", "days", 5, partitions=tuple(DAYS)))
+    with monkeypatch.context() as patched:
+        patched.setattr(Recorder, "record", killed)
+        load_window(instance, APART, raises=False)
+    assert sorted(rest(instance, APART), key=str) == [("days", day, "7") for day in DAYS]
+
+
 def test_a_table_that_an_interrupted_run_dropped_after_one_of_its_partitions(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
