@@ -12,6 +12,7 @@ from hive_replication.connect import Connection
 from hive_replication.connect.hanging_storage import PATIENCE, require_answers
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.journal.journal import Entry, Journal
+from hive_replication.load.layout.directories import token_time
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.logs import about
 from hive_replication.storage import paths
@@ -89,7 +90,7 @@ def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -
         if entry.status == "part" and not entry.to_evid:
             continue  # what the undo of a table left, which has a record of its own
         made = _of(entry, database)
-        if entry.token not in recorded and windows.get(made.window, 0.0) < entry.time:
+        if entry.token not in recorded and windows.get(made.window, 0.0) < made.time:
             found.append(HistoryEntry(made, entry.status == "undone"))
     return sorted(found, key=lambda one: (one.record.time, one.record.id), reverse=True)
 
@@ -115,13 +116,14 @@ def _parts(record: Record, entries: Mapping[str, Entry], ending: Mapping[int, Se
 
 
 def _of(entry: Entry, database: str) -> Record:
+    """What a journal says, by the time at which its load began: that of its last write is an undo's, where one took it back."""
     text = {"open": "runs, or was killed", "part": "of some tables only"}.get(entry.status, "")
     return Record(
         id=entry.token,
         action="window",
         database=database,
         by="",
-        time=entry.time,
+        time=token_time(entry.token),
         outcome="failed" if entry.status == "open" else "done",
         window=f"{entry.from_evid}-{entry.to_evid}",
         to_evid=entry.to_evid,

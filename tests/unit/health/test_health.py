@@ -123,26 +123,50 @@ def test_a_table_that_is_released_or_joined_to_an_undone_one_is_no_alarm() -> No
     assert [one.about for one in conditions([replace(WELL, held=(("t", "no space"),))], (), POLICY)] == ["sales.t"]
 
 
-def test_loads_without_a_record_are_told_from_the_journal() -> None:
-    def entry(token: str, end: int, time: float, status: str = "done") -> Entry:
-        return Entry(f"j/{token}", 1, end, token, status, time)  # type: ignore[arg-type]
+def token(name: str, seconds: float = 1.0) -> str:
+    """Of a load that began so long after the epoch."""
+    return f"{int(seconds * 1000):013d}{name:0>8}"
 
-    record = Record("2" * 21, "window", "sales", "ann@gate", 20.0, window="1-9", journal="b")
+
+def test_loads_without_a_record_are_told_from_the_journal() -> None:
+    def entry(name: str, end: int, time: float, status: str = "done") -> Entry:
+        return Entry(f"j/{name}", 1, end, token(name, time), status, time)  # type: ignore[arg-type]
+
+    record = Record("2" * 21, "window", "sales", "ann@gate", 20.0, window="1-9", journal=token("b", 19.0))
     found = merged([record], [entry("a", 5, 10.0), entry("b", 9, 19.0, "undone"), entry("c", 9, 19.5)], "sales")
     assert [(one.record.window, one.record.by, one.undone) for one in found] == [("1-9", "ann@gate", True), ("1-5", "", False)]
     killed = merged([record], [entry("d", 12, 30.0, "open")], "sales")
     assert [(one.record.window, one.record.outcome) for one in killed] == [("1-12", "failed"), ("1-9", "done")]
-    assert merged([], [Entry("j/e", 0, 0, "e", "part", 40.0)], "sales") == []  # left by the undo of a table
+    assert merged([], [Entry("j/e", 0, 0, token("e"), "part", 40.0)], "sales") == []  # left by the undo of a table
+
+
+@pytest.mark.parametrize("status", ["undone", "done"])
+def test_what_an_undo_took_back_stands_where_it_was_loaded(status: Status) -> None:
+    """The undo is the last that wrote its journal: of few entries the oldest loads stood in place of the newest, by nobody.
+
+    The undo of a table leaves the journals done.
+    """
+    records = [
+        Record(token("f", end), "window", "sales", "ann@gate", end + 5, window=f"{end - 10}-{end}", journal=token("f", end))
+        for end in range(10, 110, 10)
+    ]
+    entries = [Entry("j", end - 10, end, token("f", end), status, 500.0) for end in range(10, 110, 10)]
+    undo = Record(token("f", 500), "undo", "sales", "ann@gate", 510.0, to_evid=0)
+    found = merged([undo, *records[-4:]], entries, "sales")
+    assert [(one.record.window, one.record.by) for one in found[:5]] == [
+        ("", "ann@gate"),
+        *((window, "ann@gate") for window in ("90-100", "80-90", "70-80", "60-70")),
+    ]
 
 
 @pytest.mark.parametrize(("undone", "seen"), [((), False), (("c",), False), (("a", "b", "c"), True)])
 def test_a_load_in_parts_is_one_entry_and_undone_where_all_of_it_is(undone: tuple[str, ...], seen: bool) -> None:
     spans = {"0": (90, 100), "a": (100, 103), "b": (103, 106), "c": (106, 107), "d": (107, 109)}
-    entries = [Entry(f"j/{t}", *span, t, "undone" if t in undone else "done", 1.0) for t, span in spans.items()]
+    entries = [Entry(f"j/{t}", *span, token(t), "undone" if t in undone else "done", 1.0) for t, span in spans.items()]
     records = [
-        Record("1" * 21, "window", "sales", "ann@gate", 5.0, window="90-100", journal="0"),
-        Record("2" * 21, "window", "sales", "ann@gate", 20.0, window="100-107", journal="c"),
-        Record("3" * 21, "window", "sales", "ann@gate", 30.0, window="107-109", journal="d"),
+        Record("1" * 21, "window", "sales", "ann@gate", 5.0, window="90-100", journal=token("0")),
+        Record("2" * 21, "window", "sales", "ann@gate", 20.0, window="100-107", journal=token("c")),
+        Record("3" * 21, "window", "sales", "ann@gate", 30.0, window="107-109", journal=token("d")),
     ]
     found = merged(records, entries, "sales")
     assert [(one.record.window, one.undone) for one in found] == [("107-109", False), ("100-107", seen), ("90-100", False)]
@@ -151,9 +175,11 @@ def test_a_load_in_parts_is_one_entry_and_undone_where_all_of_it_is(undone: tupl
 @pytest.mark.parametrize(("begin", "trace"), [(100, "done"), (0, "part")])
 def test_a_load_of_objects_has_no_parts(begin: int, trace: Status) -> None:
     """A window without a record that ended where a repair's dump began, or what the undo of a table left, was taken for one."""
-    earlier = Entry("j/a", max(begin - 10, 0), begin, "a", trace, 1.0)
-    entries = [earlier, Entry("j/b", begin, 107, "b", "undone", 20.0)]
-    found = merged([Record("2" * 21, "repair", "sales", "ann@gate", 20.0, window="repair-107", journal="b")], entries, "sales")
+    earlier = Entry("j/a", max(begin - 10, 0), begin, token("a"), trace, 1.0)
+    entries = [earlier, Entry("j/b", begin, 107, token("b"), "undone", 20.0)]
+    found = merged(
+        [Record("2" * 21, "repair", "sales", "ann@gate", 20.0, window="repair-107", journal=token("b"))], entries, "sales"
+    )
     windows = [("90-100", False)] if begin else []
     assert [(one.record.window, one.undone) for one in found] == [("repair-107", True), *windows]
 
