@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hive_replication import failover
 from hive_replication.connect import Connection, connect_reachable
 from hive_replication.copy.tasks import Copier
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.failover import FailoverPlan, FailoverReverse, FailoverStart, FailoverStatus
-from hive_replication.operate import recorded
+from hive_replication.failover.sides import Sides
 from hive_replication.policy import Policy
 from hive_replication.progress import Progress
+from hive_replication.recorded import recorded
 
 
 def failover_start(
@@ -39,7 +42,14 @@ def failover_start(
         Unreachable: a side does not answer.
     """
     database, target = _both(connection, name)
-    with recorded(connection, "failover start", target, None) as notes:
+
+    def begun() -> bool:
+        """It is refused after the source was closed, too: where writers go on, or a table is held or differs."""
+        with suppress(ReplicationError):
+            return Sides.now(connection, database).phase == "started"
+        return True
+
+    with recorded(connection, "failover start", target, None, begun=begun) as notes:
         done = failover.start(connection, database, wait=wait, abort=abort, copier=copier, progress=progress)
         notes.to_evid = done.status.event
         notes.text = f"transactions aborted: {', '.join(map(str, done.aborted))}" if done.aborted else ""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_replication.connect import Connection
-from hive_replication.connect.hanging_storage import PATIENCE, require_answers
 from hive_replication.copy.tasks import Copier
-from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
-from hive_replication.load.layout.directories import new_token
+from hive_replication.errors import BadRequest
 from hive_replication.load.privileges.replicate import PrivilegeReport, Replica, replicate_privileges
-from hive_replication.load.records import Record, RecordStore
-from hive_replication.load.records.record import Action
 from hive_replication.load.replica import pause as pausing
 from hive_replication.load.replica.ownership import refuse_failed_over, refuse_second_writer
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -28,12 +22,11 @@ from hive_replication.metastore.partitions import by_name
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.process import actor
 from hive_replication.progress import Progress
+from hive_replication.recorded import recorded
 from hive_replication.repair import repair as repair_objects
 from hive_replication.statements import parse_name
 from hive_replication.units import when
 from hive_replication.verify import TableComparison, compare_database
-
-_LOG = logging.getLogger(__name__)
 
 _MOST_PARTITIONS = 500  # repaired one by one; if more differ, the whole table is compared and repaired
 
@@ -245,41 +238,6 @@ def privileges(connection: Connection, name: str, *, apply: bool = False) -> Pri
         notes.text = ", ".join(f"{what}: {number}" for what, number in done.numbers.items())
         notes.changed = bool(done.numbers)
     return done
-
-
-@dataclass
-class Notes:
-    """What is recorded of an action besides who did it."""
-
-    tables: tuple[str, ...] = ()
-    to_evid: int | None = None
-    text: str = ""
-    changed: bool = True
-
-
-@contextmanager
-def recorded(connection: Connection, action: Action, database: str, table: str | None) -> Generator[Notes]:
-    """Records an action when it ends; one that changed nothing leaves no record."""
-    notes = Notes((table,) if table else ())
-    record = Record(new_token(), action, database, actor(), 0.0)
-    try:
-        yield notes
-    except (BadRequest, Refused):  # nothing was begun
-        raise
-    except ReplicationError as error:
-        _keep(connection, replace(record, time=time.time(), outcome="failed", tables=notes.tables, text=str(error)))
-        raise
-    if notes.changed:
-        _keep(connection, replace(record, time=time.time(), tables=notes.tables, to_evid=notes.to_evid, text=notes.text))
-
-
-def _keep(connection: Connection, record: Record) -> None:
-    try:
-        require_answers(connection.store.storage, PATIENCE)
-    except Unreachable as error:
-        _LOG.warning("the record of the %s could not be kept: %s", record.action, error)
-        return
-    RecordStore.of(connection.target.policy, connection.store, record.database).keep(record)
 
 
 def _state(target: Target, database: str) -> ReplicaState:

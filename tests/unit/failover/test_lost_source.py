@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hive_replication import operate
+from hive_replication import recorded
 from hive_replication.connect import Reachable, reachable_servers
 from hive_replication.direction import failover_open, failover_status
 from hive_replication.errors import BadRequest, Refused
@@ -44,7 +44,7 @@ def lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Policy, Lost]]:
     without_locks(monkeypatch)
     monkeypatch.setattr(reachable_servers, "reach", lambda _: Reachable(source="it is switched off"))
     monkeypatch.setattr(Metastore, "of", lambda *_, **__: target)
-    for module, patience in ((reachable_servers, "_TIMEOUT"), (operate, "PATIENCE")):
+    for module, patience in ((reachable_servers, "_TIMEOUT"), (recorded, "PATIENCE")):
         monkeypatch.setattr(module, patience, 0.2)
     over = threading.Event()
     monkeypatch.setattr(Storage, "exists", lambda *_: over.wait())

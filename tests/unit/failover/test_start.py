@@ -14,6 +14,7 @@ import pytest
 
 from hive_replication import failover
 from hive_replication.connect import Connection, Reachable
+from hive_replication.direction import failover_start
 from hive_replication.errors import Refused, Unreachable
 from hive_replication.failover import sides
 from hive_replication.lag import LagReader, lags_reachable
@@ -86,6 +87,25 @@ def test_one_that_begins_before_it_was_opened_loads_nothing(
     with pytest.raises(Refused, match="was opened, or is loaded anew"):
         failover.start(connection, "db")
     assert failover.status(connection, "db").phase == "opened"
+
+
+def test_one_that_is_refused_after_it_closed_the_source_is_recorded(
+    pair: tuple[Connection, Side, Side], comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writers fail from then on: the history said neither since when nor who did it."""
+    connection, source, _ = pair
+    kept: list[tuple[str, str]] = []
+    monkeypatch.setattr("hive_replication.recorded._keep", lambda _, record: kept.append((record.outcome, record.text)))
+    comparison.differences = ("columns differ",)
+    with pytest.raises(Refused) as refused:
+        failover_start(connection, "db")
+    assert (source.parameters["readonly"], kept) == ("true", [("failed", str(refused.value))])
+    failover.rollback(connection, "db")
+    kept.clear()
+    source.parameters = {SOURCE: "thrift://other:1/db"}
+    with pytest.raises(Refused, match="is a replica of"):
+        failover_start(connection, "db")
+    assert kept == [], "nothing was begun"
 
 
 def test_a_rollback_meanwhile_stays_one(pair: tuple[Connection, Side, Side], comparison: Comparison) -> None:
