@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from hive_replication import Connection, Policy
 
 DEFAULT_CONFIG = Path("hive-repl.yaml")
+#: Seconds for the answer of one call of somebody who looks on, and how many.
+BRIEF_TIMEOUT, BRIEF_ATTEMPTS = 15.0, 2
 _CONFIG_HELP = "The policy, a YAML file; ./hive-repl.yaml where none is named."
 _JSON_HELP = "Print JSON for programs."
 
@@ -52,11 +54,12 @@ class Settings:
 
         return load_policy(self.config)
 
-    def connect(self) -> Connection:
-        """Both sides of the policy; servers are called only when they are needed."""
+    def connect(self, *, brief: bool = False) -> Connection:
+        """Both sides of the policy; servers are called only when needed, and not waited for long where it is ``brief``."""
         from hive_replication import connect
 
-        return connect(self.policy())
+        policy = self.policy()
+        return connect(policy, timeout=BRIEF_TIMEOUT, retries=BRIEF_ATTEMPTS) if brief else connect(policy)
 
     def connect_target(self, name: str | None = None, *, every: bool = False) -> Connection:
         """Both sides of the policy for a command that needs no source; see :func:`hive_replication.connect.connect_target`."""

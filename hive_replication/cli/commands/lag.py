@@ -39,7 +39,7 @@ def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, con
     it shows what the other one says.
     """
     from hive_replication import lags
-    from hive_replication.errors import Unreachable
+    from hive_replication.errors import ReplicationError
     from hive_replication.lag import LagReader
 
     chosen = settings(context, config, json)
@@ -49,7 +49,7 @@ def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, con
         if not found:
             chosen.output.remark(NO_DATABASES)
         raise typer.Exit(1 if any(one.problem for one in found) else 0)
-    connection = chosen.connect()
+    connection = chosen.connect(brief=True)  # what hangs is to be seen, not the figures of before
     reader = LagReader(connection.source, connection.target)
     if sys.stdout.isatty() and not chosen.json:
         _live(reader, watch, tables=tables)
@@ -57,7 +57,7 @@ def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, con
         while True:
             try:
                 _show(chosen.output, reader.read(), tables=tables)
-            except Unreachable as error:  # it may answer again
+            except ReplicationError as error:  # the next time it may answer
                 chosen.output.failure(str(error))
             sys.stdout.flush()
             time.sleep(watch)
@@ -73,14 +73,14 @@ def _live(reader: LagReader, every: float, *, tables: bool) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    from hive_replication.errors import Unreachable
+    from hive_replication.errors import ReplicationError
 
     found: Sequence[Lag] = ()
     with Live(auto_refresh=False) as live:
         while True:
             try:
                 found = reader.read()
-            except Unreachable as error:
+            except ReplicationError as error:
                 live.console.print(Text(printable_lines(str(error))))
             table = drawn(_columns(tables=tables), _rows(found, tables=tables))
             live.update(Group(table, Text(f"{time.strftime('%H:%M:%S')}, every {every:g} s; Ctrl-C ends")), refresh=True)

@@ -6,10 +6,13 @@ import pty
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -17,13 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hive_replication.cli import result_fields
+from hive_replication.cli import result_fields, settings
+from hive_replication.cli.commands import lag
 from hive_replication.cli.main import run
 from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.words import arrange, statement
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.dump.format.record_types import DumpResult
-from hive_replication.errors import Unreachable
+from hive_replication.errors import MetastoreError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.lag import Lag, LagReader
 from hive_replication.load.copied_files import Copies
@@ -33,7 +37,7 @@ from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
 from hive_replication.statements import ReplLoad, parse
 from hive_replication.units import count_figure, duration_figure, size, size_figure, time_figure
 from tests.bootstraps import header
-from tests.lags import POLICY, WELL
+from tests.lags import NOWHERE, POLICY, WELL
 
 PROGRAM = [sys.executable, "-c", "from hive_replication.cli import main; main()"]
 
@@ -193,7 +197,7 @@ def test_a_watch_of_lags_outlives_an_outage(
 ) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(POLICY.model_dump_json(exclude_defaults=True))
-    answers: list[list[Lag] | Exception] = [Unreachable("nobody answers"), [WELL], Unreachable("nobody answers"), [WELL]]
+    answers: list[list[Lag] | Exception] = [Unreachable("nobody answers"), [WELL], MetastoreError("it starts"), [WELL]]
 
     def read(_: LagReader) -> list[Lag]:
         if isinstance(answer := answers.pop(0) if answers else KeyboardInterrupt(), BaseException):
@@ -206,11 +210,25 @@ def test_a_watch_of_lags_outlives_an_outage(
     shown = capsys.readouterr()
     if json_too:
         *found, end = map(json.loads, shown.out.splitlines())
-        assert [one["error"] if isinstance(one, dict) else one[0]["database"] for one in found] == ["nobody answers", "sales"] * 2
+        said = [one["error"] if isinstance(one, dict) else one[0]["database"] for one in found]
+        assert said == ["nobody answers", "sales", "it starts", "sales"]
         assert end == {"error": "interrupted", "exit_code": 130}
     else:
         assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["sales"] * 2
-        assert shown.err.splitlines() == [*["nobody answers"] * 2, "hive-repl: interrupted"]
+        assert shown.err.splitlines() == ["nobody answers", "it starts", "hive-repl: interrupted"]
+
+
+def test_a_watch_of_lags_tells_of_a_server_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The figures of before stood there for twenty minutes."""
+    monkeypatch.setattr(settings, "BRIEF_TIMEOUT", 0.2)
+    monkeypatch.setattr(lag, "time", SimpleNamespace(sleep=Mock(side_effect=KeyboardInterrupt)))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        policy, there = tmp_path / "policy.yaml", f"thrift://127.0.0.1:{silent.getsockname()[1]}"
+        policy.write_text(POLICY.model_dump_json(exclude_defaults=True).replace(NOWHERE, there))
+        assert run(["--config", str(policy), "lag", "--watch", "1", "--json"]) == 130
+    assert "check that the metastore runs" in json.loads(capsys.readouterr().out.splitlines()[0])["error"]
 
 
 def test_columns_of_figures_are_right_aligned() -> None:
