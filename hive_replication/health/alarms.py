@@ -56,12 +56,16 @@ def open_alarms(connection: Connection, reach: Reachable) -> tuple[Alarm, ...]:
     kept = KeptRecords.of(connection)
     try:
         lags = lags_reachable(connection, reach)
-        behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
-        setting = connection.source.metastore.config_value
-        short = list(short_retention(setting, behind)) if behind and not reach.source else []
+        short = too_near(connection, reach, lags)
     except ReplicationError as error:
         return (unreachable("source or target", str(error)), *without_dumps(kept.problem))
     return (*of_servers(reach, kept), *conditions(lags, short, connection.source.policy, kept.lost(lags)))
+
+
+def too_near(connection: Connection, reach: Reachable, lags: Iterable[Lag]) -> list[Finding]:
+    """The doctor's findings about retention at the source that lags come too near to; none where it does not answer."""
+    behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
+    return list(short_retention(connection.source.metastore.config_value, behind)) if behind and not reach.source else []
 
 
 def of_servers(reach: Reachable, kept: KeptRecords) -> Iterator[Alarm]:

@@ -10,7 +10,7 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import OF_ONE_DATABASE, BadRequest, ReplicationError
 from hive_replication.failover import ReplicaRole, role_now
 from hive_replication.health.advice import advice_on_held
-from hive_replication.health.alarms import Alarm, conditions, of_servers
+from hive_replication.health.alarms import Alarm, conditions, of_servers, too_near
 from hive_replication.health.kept_records import KeptRecords
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.records import Record
@@ -129,7 +129,7 @@ def policy_status(connection: Connection, reach: Reachable, database: str | None
     lags = lags_reachable(connection, reach, None if database is None else [database])
     kept = KeptRecords.of(connection)
     found = tuple(_database(connection, reach, one, kept) for one in lags)
-    alarms = (*of_servers(reach, kept), *conditions(lags, (), policy, kept.lost(lags)))
+    alarms = (*of_servers(reach, kept), *conditions(lags, too_near(connection, reach, lags), policy, kept.lost(lags)))
     left_out = connection.patterns.left_out if database is None else dict[str, str]()
     return PolicyStatus(policy.name, found, alarms, reach.problems(), left_out)
 

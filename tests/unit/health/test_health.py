@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -285,3 +286,21 @@ def test_what_to_do_about_a_replica_that_is_marked_as_incompatible(monkeypatch: 
     (status,) = policy_status(connection, Reachable()).databases
     assert status.advice.startswith("the target database 'sales' has repl.incompatible=true")
     assert status.condition == "up to date"
+
+
+@pytest.mark.parametrize(("down", "kinds"), [("", ["lag", "low retention"]), ("it is down", ["unreachable", "lag"])])
+def test_the_page_has_the_alarms_that_there_are(down: str, kinds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It said nothing of events that the source is about to purge."""
+    for name in ("alarms", "policy_status"):
+        module = import_module(f"hive_replication.health.{name}")
+        monkeypatch.setattr(module, "lags_reachable", lambda *_: (replace(WELL, seconds_behind=1e9),))
+    log = SimpleNamespace(config_value=lambda _, default: default, database=lambda name: Database(name, parameters={}))
+    connection: Any = SimpleNamespace(
+        source=SimpleNamespace(metastore=log, policy=POLICY, identity="u"),
+        target=SimpleNamespace(metastore=log, policy=POLICY, identity="t"),
+        store=SimpleNamespace(storage=Storage(()), root="hdfs://target:8020/dumps"),
+        patterns=PatternMatches(),
+    )
+    found = open_alarms(connection, Reachable(source=down))
+    assert [one.kind for one in found] == kinds
+    assert policy_status(connection, Reachable(source=down)).alarms == found
