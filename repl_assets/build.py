@@ -14,7 +14,7 @@ from repl_assets.assets.databases import dump_asset, load_asset
 from repl_assets.assets.plans import approval_assets
 from repl_assets.assets.table_partitions import tables_asset
 from repl_assets.assets.tables import dump_tables_asset, load_tables_asset
-from repl_assets.catalog.catalog import Catalog, CatalogDatabase, with_overflow, without_twins
+from repl_assets.catalog.catalog import Catalog, CatalogDatabase, with_overflow, without_cycles, without_twins
 from repl_assets.catalog.keys import SAME_OBJECTS
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.check_definitions import database_checks
@@ -71,7 +71,7 @@ def policy_definitions(
         problem: why this policy, or another one of its name, is not in use as its file has it now.
     """
     found = [(catalog or Catalog()).database(name) for name in sorted(policy.databases)]
-    databases = [without_twins(database) for database in with_overflow(found, most_tables)]
+    databases = without_cycles([without_twins(database) for database in with_overflow(found, most_tables)])
     specs = Specs(
         policy,
         nodes=frozenset((database.name, table.name) for database in databases for table in database.tables),

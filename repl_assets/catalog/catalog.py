@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
@@ -171,6 +172,30 @@ def without_twins(database: CatalogDatabase) -> CatalogDatabase:
         return database
     _LOG.warning("no assets for tables of %s that Dagster cannot tell from others: %s", database.name, ", ".join(twins))
     return replace(database, tables=tuple(table for table in database.tables if table.name not in twins))
+
+
+def without_cycles(databases: Sequence[CatalogDatabase]) -> list[CatalogDatabase]:
+    """The databases, without the lineage of views that read each other, as after a rename: Dagster takes no circle.
+
+    Args:
+        databases: with the tables that have assets of their own.
+    """
+    reads = {(one.name, table.name): table.reads for one in databases for table in one.tables if table.reads}
+    number = len(reads)
+    while True:
+        try:
+            TopologicalSorter(reads).prepare()
+            break
+        except CycleError as error:
+            cycle: list[tuple[str, str]] = error.args[1]
+            _LOG.warning("lineage is not shown of views that read each other: %s", ", ".join(map(".".join, cycle[1:])))
+            reads = {name: read for name, read in reads.items() if name not in cycle}
+    if len(reads) == number:
+        return list(databases)
+    return [
+        replace(one, tables=tuple(replace(table, reads=reads.get((one.name, table.name), ())) for table in one.tables))
+        for one in databases
+    ]
 
 
 def _with_replica(metastore: Metastore, name: str, database: CatalogDatabase) -> CatalogDatabase:

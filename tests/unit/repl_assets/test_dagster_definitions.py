@@ -251,6 +251,27 @@ def test_a_database_whose_tables_dagster_does_not_take_is_replicated_without_ass
     assert "tables of sales have no assets, Dagster does not take their definitions: Invalid owner" in log.text
 
 
+@pytest.mark.parametrize("circle", [("sales.v", "hr.w"), ("sales.v", "sales.w"), ("sales.v",)], ids=" ".join)
+def test_views_that_read_each_other_have_no_lineage(log: pytest.LogCaptureFixture, circle: tuple[str, ...]) -> None:
+    """As after a rename: the definitions did not load, no backfill of any table began, or no table of a database had assets."""
+    names = [(database, name) for database, _, name in (one.partition(".") for one in circle)]
+    reads = {names[number - 1]: one for number, one in enumerate(names)}
+
+    def of(database_name: str, *tables: CatalogTable) -> CatalogDatabase:
+        views = (replace(VIEW, name=one[1], reads=(reads[one],)) for one in names if one[0] == database_name)
+        return database(database_name, *tables, *views)
+
+    two = policy().model_copy(update={"databases": {"sales": "sales", "hr": "hr"}})
+    defs = build_defs(two, Catalog((of("hr"), of("sales", ORDERS, replace(VIEW, reads=(("sales", "orders"),))))))
+    dg.Definitions.validate_loadable(defs)
+    assert defs.resolve_asset_graph().toposorted_asset_keys_by_level  # as backfills order all assets
+    found = specs(defs)
+    assert shown(found["default/sales/v"]).split()[2] == "deps=v__dump"
+    assert shown(found["default/sales/seen"]).split()[2] == "deps=orders,seen__dump"
+    told = log.text.partition("lineage is not shown of views that read each other: ")[2].splitlines()[0]
+    assert set(told.split(", ")) == set(circle)
+
+
 @pytest.mark.parametrize("most", [0, 2])
 def test_more_tables_than_the_limit_are_partitions_of_one_asset(log: pytest.LogCaptureFixture, most: int) -> None:
     defs = build_defs(policy(), CATALOG, most_tables=most)
