@@ -34,6 +34,7 @@ from repl_assets.recording.metadata import commits_metadata
 from repl_assets.recording.reached import START, Place, Reached, keep_reached, read_reached
 from repl_assets.recording.recorder import COMMITS, DROPPED, MOST_PARTITIONS, UNRECORDED, Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure
+from repl_assets.steps.repair import Failures
 
 MOST_OBJECTS = 1_000  # that one run logs, in 20 to 50 s
 _LONGEST = 60.0  # seconds after which a run looks up no other table: runs of the queue wait for it, and for a comparison
@@ -47,22 +48,32 @@ Entry = tuple[str, str, Commits]
 
 
 def record_rest(context: dg.OpExecutionContext, engine: Engine, names: Names) -> None:
-    """Logs what the tagged runs left out, at most :data:`MOST_OBJECTS` objects."""
+    """Logs what the tagged runs left out, at most :data:`MOST_OBJECTS` objects.
+
+    Raises:
+        Failure: a server does not answer, or all is done but what cannot be looked up.
+    """
     instance, policy = context.instance, engine.connection.target.policy
     rest = _Rest(context, engine, names, read_reached(instance, names))
     interrupted = interrupted_runs(instance, names)
+    failures = Failures(context)  # of a database that is hidden by now, say: its runs keep their marks
     for database, begun in interrupted_loads(instance, interrupted).items():
-        if database in policy.databases and not rest.log_compared(database, begun):
-            return
-        for run_id in begun:
-            instance.add_run_tags(run_id, {loading_tag(database): ""})
+        with failures.of(database):
+            if database in policy.databases and not rest.log_compared(database, begun):
+                return
+            for run_id in begun:
+                instance.add_run_tags(run_id, {loading_tag(database): ""})
+    left = {run_id for begun in interrupted_loads(instance, interrupted).values() for run_id in begun}
     for run_id in interrupted:
-        instance.add_run_tags(run_id, {LOADING_TAG: ""})
+        if run_id not in left:
+            instance.add_run_tags(run_id, {LOADING_TAG: ""})
     for run_id in _left_out(instance, names):
-        if not rest.log(run_id, _tables(instance, run_id)):
-            return
-        instance.add_run_tags(run_id, {UNRECORDED_TAG: ""})
+        with failures.of(f"run {run_id[:8]}"):
+            if not rest.log(run_id, _tables(instance, run_id)):
+                return
+            instance.add_run_tags(run_id, {UNRECORDED_TAG: ""})
     keep_reached(instance, names, {})
+    failures.raise_any()
     context.log.info("%d objects are recorded; nothing is left", rest.done)
 
 
@@ -162,7 +173,7 @@ def _compare(instance: dg.DagsterInstance, engine: Engine, recorder: Recorder, a
     with as_dagster_failure():
         present = set(metastore.table_names(target)) if metastore.database(target) else set[str]()
         tables = list(metastore.tables(target, sorted(filter(engine.connection.target.policy.includes, present))))
-    evid = engine.state(database).applied or after
+        evid = engine.state(database).applied or after
     touched = [Touched(name, name, evid, dropped=True) for name in sorted(_shown_tables(instance, names, database) - present)]
     ours = [table for table in tables if object_id(table)]  # a stranger's has none
     # What changes in a partition leaves the id of its table as it is.

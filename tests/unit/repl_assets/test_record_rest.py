@@ -9,12 +9,12 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
-from hive_replication.errors import Refused
+from hive_replication.errors import MetastoreError, Refused
 from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Commit, LoadReport, Touched
 from hive_replication.metastore.types import Database, FieldSchema, Partition, Table
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names, loading_tag
+from repl_assets.catalog.keys import LOADING_TAG, POLICY_TAG, UNRECORDED_TAG, Names, loading_tag
 from repl_assets.catalog.specs import Specs
 from repl_assets.dagster_private import DATA_VERSION_TAG
 from repl_assets.jobs.record_rest import record_job
@@ -232,6 +232,34 @@ def test_failed_runs_of_one_database_are_compared_once(instance: dg.DagsterInsta
     assert len(unrecorded_runs(instance, APART)) == 3
     assert {asset for asset, _, _ in rest(instance, APART)} == {"a", "b", "c", "days"}
     assert compared == [6]  # though it takes three runs to record what it found
+
+
+def test_a_database_that_is_hidden_by_now_keeps_no_other_from_being_recorded(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job failed there each time, before it came to the others."""
+
+    def shown(name: str) -> Database:
+        if name == "aaa":
+            raise MetastoreError("get_database aaa: permission denied")
+        return Database(name=name)
+
+    monkeypatch.setattr(METASTORE, "database", shown)
+    monkeypatch.setattr(TARGET.policy, "databases", {"aaa": "aaa", "db": "db"})
+    mine = create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE)
+    mark = f"{mine.run_id} 6 aaa"
+    instance.add_run_tags(mine.run_id, {LOADING_TAG: APART.policy, loading_tag("aaa"): mark})
+    load(instance, APART, Touched("a", "a", 7), Touched("b", "b", 7))
+
+    def record(context: dg.OpExecutionContext) -> None:
+        with pytest.raises(dg.Failure, match="aaa: get_database aaa: permission denied"):
+            record_rest(context, ENGINE, APART)
+
+    assert run(instance, record) == [("b", None, "7")]
+    assert unrecorded_runs(instance, APART) == [mine.run_id]
+    left = instance.get_run_by_id(mine.run_id)
+    assert left
+    assert left.tags[loading_tag("aaa")] == mark
 
 
 @pytest.mark.parametrize(("unchanged", "left"), [(True, []), (False, ["a", "b", "c", "days"])])
