@@ -35,7 +35,7 @@ from hive_replication.logs import about, reason
 from hive_replication.policy import Policy
 from hive_replication.policy.warehouse import pair_hash
 from hive_replication.signing import SigningKey, signing_key
-from hive_replication.storage import Denied, FileStatus, Storage, paths
+from hive_replication.storage import Denied, FileStatus, Storage, TooLarge, paths
 from hive_replication.units import when
 
 _LOG = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class Approvals:
                     raise ValueError(f"it is of the window {planned.window}")  # noqa: TRY301
                 if (planned.source, planned.target) != self._pair:
                     raise ValueError(f"it is from {planned.source} to {planned.target}")  # noqa: TRY301
-            except (FileNotFoundError, ValueError) as error:
+            except (FileNotFoundError, ValueError, Denied) as error:
                 _LOG.info(
                     "the planned window %s cannot be read and is planned again: %s", name, reason(error), extra=about(database)
                 )
@@ -235,8 +235,13 @@ class Approvals:
         return found
 
     def _approved(self, database: str, planned: PlannedWindow) -> str:
-        """When and by whom a plan was approved; "" where the policy has a key and it did not sign that."""
-        data = self._storage.read(self._uri(database, _mark(planned)), most=_MOST_MARK)
+        """When and by whom a plan was approved; "" where the policy has a key and it did not sign that, or it cannot be read."""
+        try:
+            data = self._storage.read(self._uri(database, _mark(planned)), most=_MOST_MARK)
+        except (FileNotFoundError, Denied, TooLarge) as error:  # of this database only; another account may have approved it
+            why = reason(error)
+            _LOG.warning("the approval of %s cannot be read, and does not count: %s", planned.window, why, extra=about(database))
+            return ""
         text, _, signature = data.decode(errors="replace").partition("\n")
         if self._key is None or self._key.verifies(_PURPOSE, _signed(database, planned, text), signature):
             return text

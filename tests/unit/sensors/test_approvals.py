@@ -11,7 +11,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.policy import Root
 from hive_replication.signing import SigningKey
-from hive_replication.storage import Storage
+from hive_replication.storage import Denied, Storage
 from repl_assets.catalog.keys import Window
 from sensors.notification_log.approval import pending, with_approval, without_catch_ups
 from sensors.notification_log.decision import RETRY_DELAY, Replica, decide
@@ -43,6 +43,26 @@ def test_an_approval_is_of_one_plan_only(tmp_path: Path) -> None:
     approvals.wait("sales", again)
     mark.write_text(kept, encoding="utf-8")  # somebody approved the plan before at this very moment
     assert approvals.waiting("sales") == again
+
+
+def test_an_approval_that_may_not_be_read_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As of another account with a narrow umask: it ended the sensor's tick, and with it the runs of all databases."""
+    root = f"file://{tmp_path}/dumps"
+    approvals = Approvals(Storage((Root(uri=root),)), root)
+    approvals.wait("sales", PLANNED)
+    approvals.approve("sales", "100-200", "jo")
+    read = Storage.read
+
+    def denied(storage: Storage, uri: str, **limits: int) -> bytes:
+        if uri.endswith(".approved"):
+            raise Denied("permission denied")
+        return read(storage, uri, **limits)
+
+    monkeypatch.setattr(Storage, "read", denied)
+    assert approvals.waiting("sales") == PLANNED
+    assert "the approval of 100-200 cannot be read, and does not count: permission denied" in caplog.text
 
 
 def test_only_the_key_approves(tmp_path: Path) -> None:
