@@ -11,6 +11,7 @@ from hive_replication.copy.tasks import Copier
 from hive_replication.errors import BadRequest
 from hive_replication.load.privileges.replicate import PrivilegeReport, Replica, replicate_privileges
 from hive_replication.load.replica import pause as pausing
+from hive_replication.load.replica.held_reasons import joined_to
 from hive_replication.load.replica.ownership import refuse_failed_over, refuse_second_writer
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
@@ -24,7 +25,7 @@ from hive_replication.process import actor
 from hive_replication.progress import Progress
 from hive_replication.recorded import recorded
 from hive_replication.repair import repair as repair_objects
-from hive_replication.statements import parse_name
+from hive_replication.statements import for_shell, parse_name
 from hive_replication.units import when
 from hive_replication.verify import TableComparison, compare_database
 
@@ -147,13 +148,17 @@ def release(connection: Connection, name: str) -> bool:
         name: ``db`` or ``db.table`` on the target.
 
     Raises:
-        BadRequest: the target has no such replica.
+        BadRequest: the target has no such replica, or a table goes on with its database, or with another table.
         Refused: a load of the database is running.
     """
     database, table = parse_name(name)
     state = _state(connection.target, database)
     if table is not None and table not in state.held and connection.target.metastore.table(database, table) is None:
         raise BadRequest(f"the target has no table {database}.{table}")
+    if table is not None and (state.undone is not None or (state.stands_with_undo(table) and not state.waits(table))):
+        other = None if state.undone is not None else joined_to(state.held[table])[0]
+        name = for_shell(database, other)
+        raise BadRequest(f"{database}.{table} was not undone alone, it stands with {name}: hive-repl undo {name} --release")
     with recorded(connection, "release", database, table) as notes:
         notes.changed = undoing.release(connection.target, database, table)
     return notes.changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -92,3 +93,27 @@ def test_what_the_policy_leaves_out_is_neither_compared_nor_repaired(policy: dic
     for one in repairs:
         with pytest.raises((BadRequest, Failure), match=r"sales\.secrets is not replicated: .* tables or exclude leave it out"):
             one()
+
+
+@pytest.mark.parametrize(
+    ("state", "other"),
+    [
+        (ReplicaState("u/sales", 5, undone=3), "sales"),
+        (ReplicaState("u/sales", 5, undone=3).quarantine("orders", 2, "undone to 2 by request"), "sales"),
+        (
+            ReplicaState("u/sales", 5)
+            .quarantine("a-b", 3, "undone to 3 by request")
+            .quarantine("orders", 3, "held with a-b: undone to 3 by request"),
+            "'sales.`a-b`'",
+        ),
+    ],
+)
+def test_a_table_that_was_not_undone_alone_is_not_released_alone(state: ReplicaState, other: str) -> None:
+    """It was said that it was not undone, or that it loads later events again."""
+    metastore: Any = SimpleNamespace(
+        database=lambda name: Database(name, parameters=state.parameters()), table=lambda _, name: Table(tableName=name)
+    )
+    nowhere = Storage(())
+    connection: Any = SimpleNamespace(target=Target(metastore, nowhere, POLICY, nowhere))
+    with pytest.raises(BadRequest, match=re.escape(f"it stands with {other}: hive-repl undo {other} --release")):
+        operate.release(connection, "sales.orders")
