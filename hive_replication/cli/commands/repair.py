@@ -13,6 +13,7 @@ from hive_replication.cli import result_fields
 from hive_replication.cli.arguments import CompareOnly, SourceObject
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
+from hive_replication.errors import BadRequest
 
 if TYPE_CHECKING:
     from hive_replication import RepairResult, TableComparison
@@ -43,6 +44,8 @@ def repair(
     """
     from hive_replication import repair as repair_of
 
+    if dry_run and force:
+        raise BadRequest("--force repairs whatever a comparison finds, and --dry-run only compares: leave one of them out")
     chosen, parts = settings(context, config, json), partitions or []
     connection = chosen.connect()
     with shown() as progress:

@@ -23,6 +23,7 @@ NAMES = "is not a name like db"
         (["undo", "sales", "--to", "9" * 40], "less than or equal to"),
         (["pause", "sales.t"], DATABASES),
         (["recover", "a-b"], NAMES),
+        (["repair", "sales.t", "--force", "--dry-run"], "leave one of them out"),
         (["privileges", "sales.t"], DATABASES),
         (["failover", "plan", "sales.t"], DATABASES),
         (["plan", "FROM", "file:///dump", "--output", "/no/such/plan.html"], "there is no folder"),
