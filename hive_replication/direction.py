@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
 from hive_replication import failover
-from hive_replication.connect import Connection, connect_reachable
+from hive_replication.connect import Connection, Reachable, connect_reachable
 from hive_replication.copy.tasks import Copier
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.failover import FailoverPlan, FailoverReverse, FailoverStart, FailoverStatus
 from hive_replication.failover.sides import Sides
+from hive_replication.load.records.record import Action
 from hive_replication.policy import Policy
 from hive_replication.progress import Progress
-from hive_replication.recorded import recorded
+from hive_replication.recorded import Notes, recorded
 
 
 def failover_start(
@@ -41,15 +43,8 @@ def failover_start(
             the target is marked as incompatible.
         Unreachable: a side does not answer.
     """
-    database, target = _both(connection, name)
-
-    def begun() -> bool:
-        """It is refused after the source was closed, too: where writers go on, or a table is held or differs."""
-        with suppress(ReplicationError):
-            return Sides.now(connection, database).phase == "started"
-        return True
-
-    with recorded(connection, "failover start", target, None, begun=begun) as notes:
+    database = _database(connection, name)
+    with _step(connection, "failover start", database) as notes:
         done = failover.start(connection, database, wait=wait, abort=abort, copier=copier, progress=progress)
         notes.to_evid = done.status.event
         notes.text = f"transactions aborted: {', '.join(map(str, done.aborted))}" if done.aborted else ""
@@ -70,8 +65,8 @@ def failover_open(policy: Policy, name: str, *, force: bool = False) -> Failover
         Unreachable: the target does not answer.
     """
     connection, reach = connect_reachable(policy, name.lower())
-    database, target = _both(connection, name)
-    with recorded(connection, "failover open", target, None) as notes:
+    database = _database(connection, name)
+    with _step(connection, "failover open", database, reach) as notes:
         done = failover.start_unplanned(connection, database, reach, force=force)
         notes.to_evid = done.event
     return done
@@ -89,8 +84,8 @@ def failover_finish(policy: Policy, name: str) -> FailoverStatus:
         Unreachable: a side does not answer.
     """
     connection, reach = connect_reachable(policy, name.lower())
-    database, target = _both(connection, name)
-    with recorded(connection, "failover finish", target, None) as notes:
+    database = _database(connection, name)
+    with _step(connection, "failover finish", database, reach) as notes:
         done = failover.finish(connection, database, reach)
         notes.to_evid = done.event
     return done
@@ -99,8 +94,8 @@ def failover_finish(policy: Policy, name: str) -> FailoverStatus:
 def failover_rollback(policy: Policy, name: str) -> FailoverStatus:
     """Takes back a failover whose target is not open; replication goes on. Arguments and errors as :func:`failover_finish`."""
     connection, reach = connect_reachable(policy, name.lower())
-    database, target = _both(connection, name)
-    with recorded(connection, "failover rollback", target, None):
+    database = _database(connection, name)
+    with _step(connection, "failover rollback", database, reach):
         return failover.rollback(connection, database, reach)
 
 
@@ -130,17 +125,36 @@ def failover_reverse(
             another that is no replica of it yet; or another load runs.
         Unreachable: a side does not answer.
     """
-    database, target = _both(connection, name)
+    database = _database(connection, name)
     if dry_run:
         return failover.reverse(connection, database, dry_run=True, progress=progress)
-    with recorded(connection, "failover reverse", target, None) as notes:
+    with _step(connection, "failover reverse", database) as notes:
         done = failover.reverse(connection, database, drop=drop, copier=copier, progress=progress)
-        notes.to_evid, notes.changed = done.loads[-1].to_evid if done.loads else None, not done.done
+        notes.to_evid = done.loads[-1].to_evid if done.loads else None
     return done
 
 
-def _both(connection: Connection, name: str) -> tuple[str, str]:
-    """Names of a database on both sides.
+@contextmanager
+def _step(connection: Connection, action: Action, database: str, reach: Reachable | None = None) -> Generator[Notes]:
+    """Records a step that changed a mark of either side, also one that was refused after it; steps are repeated at will.
+
+    A start that is repeated has changed more than marks where it is refused: it ends transactions, and loads windows.
+    """
+    target, before = connection.target.policy.target_of(database), Sides.now(connection, database, reach).marks
+
+    def changed() -> bool:
+        with suppress(ReplicationError):
+            now = Sides.now(connection, database, reach)
+            return now.marks != before or (action == "failover start" and now.phase == "started")
+        return True  # nobody knows
+
+    with recorded(connection, action, target, None, begun=changed) as notes:
+        yield notes
+        notes.changed = changed()
+
+
+def _database(connection: Connection, name: str) -> str:
+    """Name of a source database.
 
     Raises:
         BadRequest: it is none of the policy.
@@ -150,7 +164,7 @@ def _both(connection: Connection, name: str) -> tuple[str, str]:
         raise BadRequest(
             f"the policy {policy.name!r} has no database {database!r}; it has: {', '.join(sorted(policy.databases))}"
         )
-    return database, policy.target_of(database)
+    return database
 
 
 def failover_status(policy: Policy, name: str) -> FailoverStatus:
@@ -165,7 +179,7 @@ def failover_status(policy: Policy, name: str) -> FailoverStatus:
         Unreachable: the target does not answer.
     """
     connection, reach = connect_reachable(policy, name.lower())
-    return failover.status(connection, _both(connection, name)[0], reach)
+    return failover.status(connection, _database(connection, name), reach)
 
 
 def failover_plan(policy: Policy, name: str) -> FailoverPlan:
@@ -180,4 +194,4 @@ def failover_plan(policy: Policy, name: str) -> FailoverPlan:
         Unreachable: the target does not answer.
     """
     connection, reach = connect_reachable(policy, name.lower())
-    return failover.plan(connection, _both(connection, name)[0], reach)
+    return failover.plan(connection, _database(connection, name), reach)

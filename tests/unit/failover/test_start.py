@@ -12,9 +12,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from hive_replication import failover
+from hive_replication import direction, failover
 from hive_replication.connect import Connection, Reachable
-from hive_replication.direction import failover_start
 from hive_replication.errors import Refused, Unreachable
 from hive_replication.failover import sides
 from hive_replication.lag import LagReader, lags_reachable
@@ -98,14 +97,33 @@ def test_one_that_is_refused_after_it_closed_the_source_is_recorded(
     monkeypatch.setattr("hive_replication.recorded._keep", lambda _, record: kept.append((record.outcome, record.text)))
     comparison.differences = ("columns differ",)
     with pytest.raises(Refused) as refused:
-        failover_start(connection, "db")
+        direction.failover_start(connection, "db")
     assert (source.parameters["readonly"], kept) == ("true", [("failed", str(refused.value))])
     failover.rollback(connection, "db")
     kept.clear()
     source.parameters = {SOURCE: "thrift://other:1/db"}
     with pytest.raises(Refused, match="is a replica of"):
-        failover_start(connection, "db")
+        direction.failover_start(connection, "db")
     assert kept == [], "nothing was begun"
+
+
+def test_a_step_that_is_repeated_is_recorded_once(pair: tuple[Connection, Side, Side], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The history told of a failover by whoever repeated it last, and of one taken back that never was."""
+    connection, _, _ = pair
+    kept: list[str] = []
+    monkeypatch.setattr("hive_replication.recorded._keep", lambda _, record: kept.append(record.action))
+    monkeypatch.setattr(direction, "connect_reachable", lambda *_: (connection, Reachable()))
+    whole = connection.source.policy
+    for step in (
+        partial(direction.failover_rollback, whole),
+        partial(direction.failover_start, connection),
+        partial(direction.failover_rollback, whole),
+        partial(direction.failover_open, whole, force=True),
+        partial(direction.failover_finish, whole),
+    ):
+        step(name="db")
+        step(name="db")
+    assert kept == ["failover start", "failover rollback", "failover open", "failover finish"]
 
 
 def test_a_rollback_meanwhile_stays_one(pair: tuple[Connection, Side, Side], comparison: Comparison) -> None:
