@@ -103,6 +103,7 @@ def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else loads: no lock of a metastore is asked for."""
     lock = nullcontext(SimpleNamespace(check=lambda: None))
     commands = ("sides", "finish", "grants", "reverse")
-    others = ("load.replica.interrupted", "load.replica.parameter_lock", "load.undo.undo")
+    others = ("load.replica.parameter_lock", "load.undo.undo")
     for module in (*(f"failover.{one}" for one in commands), *others):
         monkeypatch.setattr(import_module(f"hive_replication.{module}"), "MetastoreLock", lambda *_, **__: lock)
+    monkeypatch.setattr(import_module("hive_replication.load.replica.interrupted"), "is_locked", lambda *_: False)
