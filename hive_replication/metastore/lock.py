@@ -80,14 +80,25 @@ class MetastoreLock:
         heartbeat: seconds between signs of life.
         stale_after: seconds without one after which others may take the lock over.
         brief: whether it is held for a short time only, so that others wait for it instead of being refused.
+        patience: seconds for which a lock that another one holds so is waited for.
     """
 
-    def __init__(self, metastore: Metastore, name: str, *, heartbeat: float = 10, stale_after: float = 60, brief: bool = False):
+    def __init__(
+        self,
+        metastore: Metastore,
+        name: str,
+        *,
+        heartbeat: float = 10,
+        stale_after: float = 60,
+        brief: bool = False,
+        patience: float | None = None,
+    ) -> None:
         self.name = name
         self._metastore = metastore
         self._heartbeat = heartbeat
         self._stale_after = stale_after
         self._brief = brief
+        self._patience = _PATIENCE if patience is None else patience
         self._agent = ""
         self._id = 0
         self._seen = 0.0
@@ -111,7 +122,7 @@ class MetastoreLock:
         """
         host = f"{_BRIEF}{socket.gethostname()}" if self._brief else socket.gethostname()
         self._agent = f"{host}:{os.getpid()}:{secrets.token_hex(4)}"
-        attempts, until = 0, time.monotonic() + _PATIENCE
+        attempts, until = 0, time.monotonic() + self._patience
         while True:
             asked = time.monotonic()
             if self._ask(patient=asked < until):

@@ -54,7 +54,8 @@ def advance(target: Target, database: str, applied: int, evid: int, time: int, m
     Raises:
         Refused: another policy writes the database, or a load of it is running.
     """
-    with MetastoreLock(target.metastore, database) as lock, parameter_lock(target.metastore, database):
+    # Retention may hold the lock for longer than a tick of a sensor may take: the next tick asks again.
+    with MetastoreLock(target.metastore, database, patience=0) as lock, parameter_lock(target.metastore, database):
         found = target.metastore.database(database)
         state = replica_state(found)
         if found is None or state.applied != applied or covers(applied, evid) or why_incompatible(found):

@@ -127,6 +127,13 @@ def test_a_lock_held_briefly_is_not_waited_for_for_ever(monkeypatch: pytest.Monk
         lock(metastore).acquire()
 
 
+def test_a_tick_of_a_sensor_waits_for_no_lock() -> None:
+    """Dagster ends a tick after a minute, and retention holds the lock for as long as it reads a million partitions."""
+    metastore = Metastore()
+    with lock(metastore, brief=True), pytest.raises(Refused, match="another load of sales runs"):
+        lock(metastore, patience=0).acquire()
+
+
 def test_a_lock_of_a_load_is_not_waited_for() -> None:
     metastore = Metastore()
     began = time.monotonic()

@@ -96,7 +96,7 @@ def test_only_a_whole_replica_of_the_policy_is_advanced(
     monkeypatch: pytest.MonkeyPatch, state: ReplicaState, applied: list[int]
 ) -> None:
     for name in ("MetastoreLock", "parameter_lock"):
-        monkeypatch.setattr(advance_module, name, lambda *_: nullcontext(Mock()))
+        monkeypatch.setattr(advance_module, name, lambda *_, **__: nullcontext(Mock()))
     written = [Database("copy", parameters=state.parameters())]
 
     def alter(_name: str, new: Database, _read: Database) -> None:
