@@ -118,7 +118,7 @@ def test_a_database_that_is_marked_as_incompatible_is_not_recovered(monkeypatch:
     """Before anything is compared, since its load would be refused; nor is it advanced while its source is quiet."""
     for name in ("hive_replication.recover.command", "hive_replication.load.replica.advance_idle"):
         for lock in ("MetastoreLock", "parameter_lock"):
-            monkeypatch.setattr(import_module(name), lock, lambda *_: nullcontext())
+            monkeypatch.setattr(import_module(name), lock, lambda *_, **__: nullcontext())
     home = database_with_state(Database("db", parameters={"repl.incompatible": "true"}), ReplicaState(SOURCE, 40))
     both: Any = SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=SimpleNamespace(target_of=str))
     connection = Connection(both, both, cast("Any", None), cast("Any", None))
