@@ -29,7 +29,7 @@ def test_a_paused_database_waits_in_every_instance_until_resumed(
     sensor.warehouse.load_data("plain", "2\n")
     request = sensor.request()
     assert run(["--config", str(config), "pause", name, "--why", "stock-taking"]) == 0
-    assert sensor.run(request).success  # what was under way goes on, and leaves the pause as it is
+    assert sensor.run(request.with_replaced_attrs(tags={})).success  # a load by hand leaves the pause as it is
     sensor.warehouse.load_data("plain", "3\n")
     assert re.search(f"{name}: paused since .* UTC by .*: stock-taking; hive-repl resume {name}", sensor.reason())
     assert run(["--config", str(config), "pause", name]) == 0
