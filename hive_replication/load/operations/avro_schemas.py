@@ -25,7 +25,8 @@ from hive_replication.storage.effective_access import EffectiveAccess
 
 _LOG = logging.getLogger(__name__)
 
-_MOST = 16 * 1024 * 1024  # bytes of a schema
+#: Bytes that the file with a schema may have.
+MOST = 16 * 1024 * 1024
 _LOCKS = tuple(Lock() for _ in range(64))  # lanes that go on at the same time often name the same file
 
 
@@ -46,14 +47,14 @@ class CopySchemas(CustomOperation):
         for place, uri in self.files:
             boundary.require_within(place.rpartition("/")[0], f"the schema {uri}")
             try:
-                content = target.source_storage.read(uri, most=_MOST)
+                content = target.source_storage.read(uri, most=MOST)
             except FileNotFoundError:
                 _LOG.warning(
                     "the source has no file %s, the schema of a table", uri, extra=about(database, self.table, self.evid)
                 )
                 continue
             with _LOCKS[hash(place) % len(_LOCKS)]:
-                if not _holds(target.storage, place, content):
+                if not holds(target.storage, place, content):
                     _write(target, database, uri, place, content)
 
 
@@ -71,9 +72,14 @@ def copied_schemas(mapping: NameMapping, evid: int, table: str, things: Iterable
         yield CopySchemas(evid, table, tuple(files.items()))
 
 
-def _holds(storage: Storage, place: str, content: bytes) -> bool:
+def holds(storage: Storage, place: str, content: bytes) -> bool:
+    """Whether a file has the content of a schema; one of another size is not read.
+
+    Raises:
+        TooLarge: it has grown since its size was asked for.
+    """
     status = storage.status(place)
-    return status is not None and status.size == len(content) and storage.read(place) == content
+    return status is not None and status.size == len(content) and storage.read(place, most=MOST) == content
 
 
 def _write(target: Target, database: str, uri: str, place: str, content: bytes) -> None:
@@ -92,7 +98,7 @@ def _write(target: Target, database: str, uri: str, place: str, content: bytes) 
         storage.rename(unfinished, place)
     except AlreadyExists:  # by a load of another database
         storage.delete(unfinished)
-        if not _holds(storage, place, content):
+        if not holds(storage, place, content):
             raise
 
 

@@ -15,7 +15,7 @@ from hive_replication.dump.listing import Unsettled
 from hive_replication.errors import Refused, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.faults import MetastoreError, NotFound
-from hive_replication.storage import Denied, Late, NoChecksum, StorageError
+from hive_replication.storage import Denied, Late, NoChecksum, StorageError, TooLarge
 from hive_replication.verify import TableComparison, compare_database
 from hive_replication.verify import database as module
 from hive_replication.verify.compare import NOT_COMPARED, same_rows
@@ -33,6 +33,7 @@ UNREADABLE = [
     MetastoreError("get_table d.t at thrift://s: Permission denied"),
     StorageError("hdfs://s/t/f: KMS request failed (403 Forbidden): not allowed to do DECRYPT_EEK on k"),
     Late("hdfs://s/t/f: its checksum takes too long"),
+    TooLarge("hdfs://s/schemas/t.avsc has more than the 16,777,216 bytes that are read of such a file"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,7 +26,8 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.types import Database, Partition, SerDeInfo, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import Denied, Storage
+from hive_replication.storage import Denied, Storage, TooLarge
+from hive_replication.verify import NOT_COMPARED
 from hive_replication.verify.avro_schemas import SchemaFiles
 from tests import model
 from tests.faults import Killed
@@ -154,7 +156,7 @@ def test_a_database_that_the_metastore_spells_as_hive_does(tmp_path: Path, targe
 def test_a_file_that_is_too_large_for_a_schema_holds_its_table(
     tmp_path: Path, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(avro_schemas, "_MOST", 3)
+    monkeypatch.setattr(avro_schemas, "MOST", 3)
     (tmp_path / "source" / "a").write_text("long")
     place, uri = f"{tmp_path.as_uri()}/target/db/x/a", f"{tmp_path.as_uri()}/source/a"
     with pytest.raises(ReplicationError, match="more than the 3 bytes"):
@@ -187,3 +189,21 @@ def test_comparisons_name_a_file_that_the_replica_names_and_that_is_not_there(
     assert differences("lost") == [f"serde parameter avro.schema.url names {roots[1]}/lost, which is missing on the target"]
     assert differences("other") == differences("other")
     assert differences("other")[0].endswith(f"which has other content than {roots[0]}/other at the source")
+
+
+def test_a_comparison_reads_no_more_of_a_schema_than_a_load_brings(tmp_path: Path, target: Target) -> None:
+    """What is larger is told of its table alone: it is one of the errors of which a comparison goes on with the others."""
+    files = SchemaFiles(target.source_storage, target.storage)
+    sides = [tmp_path / side / "a.avsc" for side in ("source", "target")]
+    for one in sides:
+        one.write_text("{}")
+    tables = [model.table_image("t", model.Tab(7, f"{model.ROOT}/t", partitioned=False)) for _ in sides]
+    for table, one in zip(tables, sides, strict=True):
+        table.parameters["avro.schema.url"] = one.as_uri()
+    os.truncate(sides[1], avro_schemas.MOST + 1)
+    (said,) = files.differences(*tables)
+    assert said.endswith(f"which has other content than {sides[0].as_uri()} at the source")
+    os.truncate(sides[0], avro_schemas.MOST + 1)
+    with pytest.raises(TooLarge, match=r"/source/a.avsc has more than the 16,777,216 bytes that are read of such a file"):
+        list(SchemaFiles(target.source_storage, target.storage).differences(*tables))
+    assert TooLarge in NOT_COMPARED
