@@ -9,15 +9,19 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from hive_replication.bounded_json import value_of
+from pydantic import TypeAdapter
+
+from hive_replication.bounded_json import MIB, Count, parsed
 from hive_replication.load.layout.directories import Layout
 from hive_replication.logs import about
 from hive_replication.metastore.names import escape
 from hive_replication.storage import Storage
 
 _LOG = logging.getLogger(__name__)
+
+_MOST, _VALUES = 64 * MIB, 4_000_000  # bytes of a file, and values in it: some 400,000 partitions
 
 
 class Baseline(NamedTuple):
@@ -31,9 +35,12 @@ class Baseline(NamedTuple):
     """
 
     digest: str
-    evid: int
+    evid: Count
     mark: str = ""
-    listed: int = 0
+    listed: Count = 0
+
+
+_KNOWN = TypeAdapter(dict[str, Baseline])
 
 
 class Memory:
@@ -50,19 +57,16 @@ class Memory:
     def read(self, table: str) -> dict[str, Baseline]:
         """By partition name, "" for the table itself; empty if there is no readable file."""
         try:
-            found = value_of(self._storage.read(f"{self._root}/{escape(table)}.json").decode())
-            return {name: _baseline(*values) for name, values in found.items()}
+            text = self._storage.read(f"{self._root}/{escape(table)}.json", most=_MOST)
+            return _KNOWN.validate_python(parsed(text, most=_MOST, values=_VALUES), strict=True)
         except FileNotFoundError:
             return {}
-        except (ValueError, AttributeError, TypeError, OverflowError) as error:
-            _LOG.warning("the baseline is unreadable and is computed again: %s", error, extra=about(table=table))
+        except ValueError as error:
+            why = " ".join(str(error).split())[:300]
+            _LOG.warning("the baseline is unreadable and is computed again: %s", why, extra=about(table=table))
             return {}
 
     def write(self, table: str, known: Mapping[str, Baseline]) -> None:
         """Replaces the baselines of a table."""
         text = json.dumps({name: base if base.mark else base[:2] for name, base in known.items()}, ensure_ascii=False)
         self._storage.write(f"{self._root}/{escape(table)}.json", text.encode())
-
-
-def _baseline(digest: object, evid: Any, mark: object = "", listed: Any = 0) -> Baseline:
-    return Baseline(str(digest), int(evid), str(mark), int(listed))

@@ -17,6 +17,7 @@ from hive_replication.storage import Storage
 
 _LOG = logging.getLogger(__name__)
 
+_MOST = 4096  # bytes of the file
 _FILES, _SECONDS = 8, 5.0  # a load that copied fewer files in less time tells nothing
 
 
@@ -66,7 +67,7 @@ def remember(storage: Storage, location: str, report: LoadReport) -> None:
 def rates_of(storage: Storage, location: str) -> Rates | None:
     """The rates of the last load that was measured; None where there are none, or they cannot be read."""
     try:
-        return _RATES.validate_json(storage.read(Layout(location).rates))
+        return _RATES.validate_json(storage.read(Layout(location).rates, most=_MOST))
     except (ReplicationError, OSError, ValidationError) as error:
         _LOG.debug("no rates of an earlier load: %s", error)
         return None

@@ -9,7 +9,9 @@ from pydantic import ValidationError
 from hive_replication.errors import BadRequest
 from hive_replication.policy.model import Policy
 from hive_replication.policy.wrong_setting import problems
-from hive_replication.policy.yaml_text import parse, place
+from hive_replication.policy.yaml_text import LARGEST, parse, place, too_large
+
+_LARGEST_FILE = 4 * LARGEST  # bytes: a character of UTF-8 has up to four
 
 
 def load_policy(path: Path | str) -> Policy:
@@ -22,13 +24,17 @@ def load_policy(path: Path | str) -> Policy:
 
 
 def policy_text(path: Path | str) -> str:
-    """The text of a policy's file, which may be a pipe that can be read only once.
+    """The text of a policy's file, which may be a pipe that can be read only once, or have no end (``/dev/zero``).
 
     Raises:
-        BadRequest: it is absent, or no text.
+        BadRequest: it is absent, no text, or larger than any policy.
     """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as file:
+            text = file.read(_LARGEST_FILE + 1)
+        if len(text) > _LARGEST_FILE:
+            raise too_large(str(path))
+        return text.decode()
     except OSError as error:
         raise BadRequest(
             f"cannot read the policy {path}: {error.strerror}; name one with --config or HIVE_REPL_CONFIG"

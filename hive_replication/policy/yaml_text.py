@@ -11,7 +11,8 @@ from yaml.parser import ParserError
 
 from hive_replication.errors import BadRequest
 
-_LARGEST = 1 << 20  # characters; a policy names databases and patterns, not tables one by one
+#: Characters of a policy, which names databases and patterns, not tables one by one.
+LARGEST = 1 << 20
 _DEEPEST = 20
 
 
@@ -39,8 +40,8 @@ def parse(text: str, name: str) -> object:
     Raises:
         BadRequest: it is no YAML, says a key twice, has aliases, or is larger or deeper than any policy.
     """
-    if len(text) > _LARGEST:
-        raise BadRequest(f"{name} is not a policy: it has more than {_LARGEST:,} characters")
+    if len(text) > LARGEST:
+        raise too_large(name)
     try:
         _look_through(text)
         return yaml.load(text, _Loader)  # noqa: S506 - it is a SafeLoader
@@ -49,6 +50,11 @@ def parse(text: str, name: str) -> object:
         raise BadRequest(f"{name} is not YAML: {said}") from error
     except ValueError as error:  # of a date or number that is none
         raise BadRequest(f"{name} is not YAML: {error}; put texts that look like dates or numbers in quotes") from error
+
+
+def too_large(name: str) -> BadRequest:
+    """Says that a file, by its name, is larger than any policy."""
+    return BadRequest(f"{name} is not a policy: it has more than {LARGEST:,} characters")
 
 
 def _look_through(text: str) -> None:

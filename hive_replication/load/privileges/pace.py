@@ -19,6 +19,7 @@ from hive_replication.storage import Storage
 
 _LOG = logging.getLogger(__name__)
 
+_MOST = 4096  # bytes of the file
 _SECONDS = 1.0  # what takes less is done by each load, and not noted
 _SHARE = 10
 
@@ -52,7 +53,7 @@ def all_due(storage: Storage, location: str, now: float) -> bool:
         now: seconds since the epoch.
     """
     try:
-        return _COMPARED.validate_json(storage.read(Layout(location).privileges)).due(now)
+        return _COMPARED.validate_json(storage.read(Layout(location).privileges, most=_MOST)).due(now)
     except (ReplicationError, OSError, ValidationError) as error:
         _LOG.debug("it is not known when grants were compared: %s", error)
         return True

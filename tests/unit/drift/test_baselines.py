@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_replication.drift import baselines
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
@@ -32,6 +33,7 @@ def test_baselines_are_read_as_written_for_each_table(memory: Memory, tmp_path: 
     [
         *("", "{", "[1]", '{"": "digest"}', '{"": ["digest", 1, "", "then"]}', '{"": ["digest", "seven"]}', '{"": 5}'),
         *('{"": ["digest", Infinity]}', '{"": ["digest", 1, "", 1e999]}', "[" * 100_000),
+        *('{"": ["digest", -1]}', '{"": ["digest", 1%s]}' % ("0" * 30), '{"": [null, 1]}', '{"": ["digest", true]}'),
     ],
     ids=lambda text: text[:30],
 )
@@ -43,3 +45,14 @@ def test_an_unreadable_file_is_no_baseline_and_is_logged(
     with caplog.at_level(logging.WARNING):
         assert memory.read("t") == {}
     assert "the baseline is unreadable" in caplog.text
+
+
+def test_a_file_that_is_larger_than_any_is_no_baseline(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever may write below the database's directory decides how large it is."""
+    memory.write("t", {"": Baseline("00ff", 7)})
+    monkeypatch.setattr(baselines, "_MOST", 5)
+    with caplog.at_level(logging.WARNING):
+        assert memory.read("t") == {}
+    assert "t.json has more than the 5 bytes that are read" in caplog.text

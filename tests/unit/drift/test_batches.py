@@ -97,7 +97,7 @@ class Storage:
     def checksum(self, uri: str) -> str:
         return str(self.extra.get(uri.removesuffix("/f"), 0))
 
-    def read(self, uri: str) -> bytes:
+    def read(self, uri: str, *, most: int) -> bytes:
         try:
             return self.kept[uri]
         except KeyError:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -254,6 +255,19 @@ def test_what_is_no_policy_is_one_clear_error(tmp_path: Path, text: bytes, messa
     path.write_bytes(text)
     with pytest.raises(BadRequest, match=re.escape(message)):
         load_policy(path)
+
+
+def test_of_a_file_that_is_no_policy_only_as_much_is_read_as_a_policy_has(tmp_path: Path) -> None:
+    """It may be any file by mistake: ``/dev/zero``, or a dump of a disk."""
+    path = tmp_path / "policy.yaml"
+    path.touch()
+    os.truncate(path, 100 << 20)
+    tracemalloc.start()
+    with pytest.raises(BadRequest, match=r"policy.yaml is not a policy: it has more than 1,048,576 characters"):
+        load_policy(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 10 << 20
 
 
 def test_directories_of_databases(tmp_path: Path) -> None:

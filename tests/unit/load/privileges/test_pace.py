@@ -25,3 +25,7 @@ def test_what_is_quick_is_not_noted_and_what_is_damaged_is_due(tmp_path: Path) -
     assert not all_due(storage, root, 1001)
     (tmp_path / ".repl/privileges.json").write_text("{")
     assert all_due(storage, root, 1001)
+    note(storage, root, Compared(1000, 3), "db")
+    with (tmp_path / ".repl/privileges.json").open("a") as file:
+        file.write(" " * 5_000)
+    assert all_due(storage, root, 1001), "it is larger than any note is"
