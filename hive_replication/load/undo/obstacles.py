@@ -15,7 +15,8 @@ from hive_replication.load.operations.transactions import ImpressWriteIds, Repla
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, is_ours
 from hive_replication.load.replica.target import Target
-from hive_replication.load.undo.reverse_lane import OldDataLocator, dropped_image, gone, is_created, is_renamed, require_replica
+from hive_replication.load.undo.old_data import OldDataLocator
+from hive_replication.load.undo.reverse_lane import dropped_image, gone, is_created, is_renamed, require_replica
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.tables import at_once, batches

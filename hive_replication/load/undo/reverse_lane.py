@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeGuard, TypeVar
 
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.apply.renames import rename_partitions, rename_table
-from hive_replication.load.journal.journal import Entry, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
-from hive_replication.load.layout.directories import Layout, new_token
-from hive_replication.load.layout.protected_moves import ProtectedMoves
+from hive_replication.load.layout.directories import new_token
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import CopySchemas
 from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepAside, KeepPartitionsAside
@@ -22,13 +20,13 @@ from hive_replication.load.replica.drops import drop_table
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.state import LAST_ID, SOURCE, is_ours, object_id
 from hive_replication.load.replica.target import Target
+from hive_replication.load.undo.old_data import OldDataLocator
 from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.statistics import with_claims
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
-from hive_replication.storage import Storage, paths
 
 Thing = TypeVar("Thing", Table, Partition)
 _WITHOUT_IMAGES = (CreateFunction, DropFunction, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics, CopySchemas)
@@ -36,69 +34,6 @@ _WITHOUT_IMAGES = (CreateFunction, DropFunction, SetConstraints, DropConstraint,
 _CHANGED = "transient_lastDdlTime"
 #: Kinds of operations that no undo takes back: the journal has no images of what they changed, or only of users' tables.
 STAYS = frozenset(one.kind for one in (*_WITHOUT_IMAGES, DropForeignTable, KeepAside, KeepPartitionsAside))
-
-
-class OldDataLocator:
-    """Finds the directories that loads left behind: in place, or retired.
-
-    Args:
-        storage: the target's.
-        location: the database's directory.
-        loads: all loads of the journal, in order.
-    """
-
-    def __init__(self, storage: Storage, location: str, loads: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
-        self._storage, self._layout, self._moves = storage, Layout(location), ProtectedMoves(storage)
-        self._left: dict[str, list[str]] = {}
-        self._halves: dict[str, list[str]] = {}
-        for entry, lanes in loads:
-            for place in {place for lane in lanes for place in (*lane.record.left, *lane.record.placed)}:
-                self._left.setdefault(place, []).append(entry.token)
-
-    def locate(self, place: str, token: str) -> str:
-        """The present path of a directory from before a load; one outside the database's directory is never moved.
-
-        Args:
-            place: its path before the load.
-            token: of the load.
-        """
-        if not self._layout.holds(place):
-            return place  # nobody moved it
-        parts = place.split("/")
-        tokens = {one for length in range(4, len(parts) + 1) for one in self._left.get("/".join(parts[:length]), ())}
-        for later in sorted(one for one in tokens if one >= token):
-            kept = self._layout.retired(later, place)
-            if self._storage.exists(kept):
-                return kept
-        return place
-
-    def is_whole(self, place: str, found: str) -> bool:
-        """Whether all of a directory is at its present path: retention may have moved or deleted a part of it.
-
-        Args:
-            place: its path before the load.
-            found: its present path.
-        """
-        root = f"{self._layout.retired_root}/"
-        if not found.startswith(root):
-            return True
-        token = found[len(root) :].partition("/")[0]
-        return not any(
-            any(paths.is_under(part, one) or paths.is_under(one, part) for one in (place, found)) and self._storage.exists(part)
-            for part in self._half_retired(token)
-        )
-
-    def _half_retired(self, token: str) -> list[str]:
-        if token not in self._halves:
-            marks, files = self._layout.half_retired(token), self._storage.ls(paths.parent(self._layout.half_retired(token)))
-            self._halves[token] = [self._storage.read(one.uri).decode() for one in files if one.uri.startswith(marks)]
-        return self._halves[token]
-
-    def retire(self, token: str, file: str, check: Callable[[], None]) -> None:
-        """Retires a file at once, for a token of its directory's own; ``check`` raises if the lock is lost."""
-        layout = self._layout
-        kept = layout.retired(token, file) if layout.holds(file) else layout.retired_from_outside(token, file)
-        self._moves.move_file(file, kept, check)
 
 
 class LaneReverser:

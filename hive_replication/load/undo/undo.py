@@ -23,8 +23,9 @@ from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
 from hive_replication.load.replica.target import Target, refuse_others_replica
 from hive_replication.load.undo.obstacles import Obstacles
+from hive_replication.load.undo.old_data import OldDataLocator
 from hive_replication.load.undo.repaired_since import RepairedTable, WithRepairs, with_repairs
-from hive_replication.load.undo.reverse_lane import STAYS, LaneReverser, OldDataLocator
+from hive_replication.load.undo.reverse_lane import STAYS, LaneReverser
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.types import Database
 from hive_replication.progress import Progress, Silent

@@ -32,7 +32,7 @@ from hive_replication.load.retention import removals
 from hive_replication.load.retention import sweep as retention
 from hive_replication.load.retention.sweep import sweep
 from hive_replication.load.undo import undo
-from hive_replication.load.undo.reverse_lane import OldDataLocator
+from hive_replication.load.undo.old_data import OldDataLocator
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.policy import Policy, Root

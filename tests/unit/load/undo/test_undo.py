@@ -890,6 +890,19 @@ def test_data_that_retention_has_moved_in_part_is_not_gone_back_to(outside: _Out
     undo(replica.target, "db", None, 1500)
 
 
+@pytest.mark.parametrize("damaged", [b"\xff\xfe", b"x" * 100_000], ids=["no text", "too large"])
+def test_where_retention_is_at_cannot_be_read(outside: _Outside, damaged: bytes) -> None:
+    """Users of the target can write there; what is no text ended an undo with a traceback."""
+    outside.overwrite(swept=True)
+    replica, place = outside.replica, f"{outside.replica.location}/m"
+    mark = Layout(replica.location).half_retired(replica.journal.entries()[-1].token, place)
+    replica.target.storage.write(mark, damaged)
+    before = replica.stands
+    with pytest.raises(Refused, match=r"/\.unfinished-\w+, which names old data .* cannot be read .*: let retention end, then"):
+        undo(replica.target, "db", None, 1500)
+    assert replica.stands == before
+
+
 @pytest.mark.parametrize("overwritten", [False, True])
 def test_what_was_added_to_an_external_table_outside_is_put_aside_and_nothing_else(
     outside: _Outside, *, overwritten: bool
