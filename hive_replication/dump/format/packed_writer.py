@@ -24,7 +24,7 @@ from hive_replication.dump.format import encoding
 from hive_replication.dump.format.ack import PART
 from hive_replication.dump.format.bounds import is_path, readable, readable_files
 from hive_replication.dump.format.checkpoints import Run
-from hive_replication.dump.format.digests import DumpFiles, digest_of
+from hive_replication.dump.format.digests import DumpFiles, digest_of, most_of
 from hive_replication.dump.format.packed_parquet import (
     Key,
     Kind,
@@ -272,9 +272,9 @@ class PackedWriter(WriterBase):
             if not re.fullmatch(PART, name) or (self._key and name not in noted):
                 self._storage.delete(f"{self.directory}/{name}")
                 continue
-            data = self._storage.read(f"{self.directory}/{name}")
-            self._digests[name] = digest_of(data)
             try:
+                data = self._storage.read(f"{self.directory}/{name}", most=most_of(name))
+                self._digests[name] = digest_of(data)
                 if noted.get(name, self._digests[name]) != self._digests[name]:
                     raise ValueError("its SHA-256 differs")  # noqa: TRY301
                 part = read_part(data)

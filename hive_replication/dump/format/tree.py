@@ -28,7 +28,7 @@ from hive_replication.dump.format.ack import ACK, Ack, read_ack
 from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.claims import is_left_over, note_attempt, policy_of, remove
 from hive_replication.dump.format.closed_directories import chosen
-from hive_replication.dump.format.digests import DumpFiles, digest_of
+from hive_replication.dump.format.digests import DumpFiles, digest_of, most_of
 from hive_replication.dump.format.interface import DumpReader, DumpWriter, VerifiedReader
 from hive_replication.dump.format.record_types import (
     DumpHeader,
@@ -48,7 +48,7 @@ from hive_replication.logs import about
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.parallel import Call, settle
 from hive_replication.signing import SigningKey
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, TooLarge
 
 _LOG = logging.getLogger(__name__)
 
@@ -263,7 +263,10 @@ class TreeWriter(Tree, WriterBase):
             first, _, rest = path.partition("/")
             kept = rest and (first in whole or f"{first}/{rest.partition('/')[0]}" in whole)
             if kept and path not in self._digests:
-                self._digests[path] = digest_of(self._storage.read(status.uri))
+                try:
+                    self._digests[path] = digest_of(self._storage.read(status.uri, most=most_of(path)))
+                except TooLarge as error:
+                    raise BadRequest(f"{error}: no writer wrote it") from error
         for path in [path for path in self._digests if not whole & {path.split("/")[0], "/".join(path.split("/")[:2])}]:
             del self._digests[path]
 

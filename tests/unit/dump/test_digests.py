@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hive_replication.dump.format import packed_writer
+from hive_replication.dump.format import digests, packed_writer
 from hive_replication.dump.format.ack import ACK
 from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.interface import DumpStore, DumpWriter
@@ -326,6 +326,21 @@ def test_a_dump_damaged_before_it_is_resumed_is_made_anew(tmp_path: Path, monkey
         assert second.directory != first.directory
         assert second.done is None
         assert not storage.exists(first.directory)
+
+
+def test_a_dump_with_a_file_that_no_writer_wrote_is_made_anew(store: DumpStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an interrupted dump each file was read whole, however large somebody had made it."""
+    first = store.create(Scope("db"), "the request")
+    first.put_event(event(3))
+    first.keep(Checkpoint(3, "hash"))
+    first.suspend()
+    note = Path(first.directory.removeprefix("file://")) / "_checkpoint_1"
+    note.write_text(json.dumps(json.loads(note.read_bytes()) | {"files": {}}))  # of an earlier version, without digests
+    for name in ("_metadata", ".parquet"):
+        monkeypatch.setitem(digests.MOST, name, 50)
+    second = store.create(Scope("db"), "the request")
+    assert (second.directory != first.directory, second.done) == (True, None)
+    assert not store.storage.exists(first.directory)
 
 
 def test_a_damaged_checkpoint_in_the_middle_ends_resuming(store: DumpStore) -> None:
