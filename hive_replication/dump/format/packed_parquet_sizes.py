@@ -9,7 +9,7 @@ by run lengths. So every page header is read, and every string is weighed by the
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hive_replication.dump.format.parquet_pages import Column, columns, page
+from hive_replication.dump.format.parquet_pages import Column, Data, columns, page, row_groups
 
 MIB = 1 << 20
 _MOST_ROWS, _MOST_VALUES, _MOST_BYTES, _MOST_GROUPS = 100_000, 2_000_000, 128 * MIB, 100
@@ -57,7 +57,40 @@ def require_small(data: bytes, schema: pa.Schema) -> None:
     _require_few_bytes(data)
 
 
-def _bytes_in(data: bytes, column: Column) -> int:
+def small_row_groups(data: Data, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Reads a Parquet file of any number of row groups, none of which may be larger in memory than a whole file of a dump.
+
+    Args:
+        data: the file, whose row groups are in memory one after the other.
+        schema: the columns that are read; those that the file lacks are left out.
+
+    Raises:
+        ValueError: a row group is larger, a column has another type, or the file is damaged.
+    """
+    with damaged():
+        groups, file = row_groups(data), pa.BufferReader(pa.py_buffer(data))
+        known = [one for one in pq.ParquetFile(file).schema_arrow if one.name in schema.names]
+        if wrong := [one.name for one in known if one.type != schema.field(one.name).type]:
+            raise ValueError(f"its column {wrong[0]} is of another type")
+        strings = [one.name for one in known if pa.types.is_string(one.type)]
+        found = pq.ParquetFile(file, read_dictionary=strings)
+        for number, group in enumerate(groups):
+            _require_bytes(sum(_bytes_in(data, column) for column in group))
+            rows = found.read_row_group(number, columns=[one.name for one in known])
+            _require_bytes(_bytes_of_all(rows.columns))
+            yield rows
+
+
+def _require_bytes(total: int) -> None:
+    if total > _MOST_BYTES:
+        raise ValueError(f"its values have {total:,} bytes, more than the {_MOST_BYTES:,} that are read")
+
+
+def _bytes_of_all(found: Iterable[pa.ChunkedArray]) -> int:
+    return sum(_bytes_of(chunk) for column in found for chunk in column.chunks)
+
+
+def _bytes_in(data: Data, column: Column) -> int:
     """Bytes of a column's pages when they are decompressed."""
     place, total, values = column.start, 0, 0
     while place < column.end:
@@ -78,10 +111,8 @@ def _require_few_bytes(data: bytes) -> None:
     total = 0
     found = pq.ParquetFile(BytesIO(data), read_dictionary=list(_STRINGS))
     for group in range(found.metadata.num_row_groups):
-        for column in found.read_row_group(group).columns:
-            total += sum(map(_bytes_of, column.chunks))
-        if total > _MOST_BYTES:
-            raise ValueError(f"its values have {total:,} bytes, more than the {_MOST_BYTES:,} that are read")
+        total += _bytes_of_all(found.read_row_group(group).columns)
+        _require_bytes(total)
 
 
 def _bytes_of(values: pa.Array) -> int:

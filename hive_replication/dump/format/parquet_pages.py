@@ -11,6 +11,8 @@ column of the footer, and nobody catches it. A read of rows checks them by itsel
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
+from mmap import mmap
 from typing import Any, NamedTuple
 
 from thrift.protocol.TCompactProtocol import TCompactProtocol
@@ -23,6 +25,8 @@ _TAIL = 8  # bytes of the footer's length and of PAR1
 _DEEP = 8
 _LISTS = (TType.LIST, TType.SET)
 
+#: A Parquet file in memory, or mapped into it.
+Data = bytes | mmap
 _Reader = Callable[[Any], Any]
 _Wanted = Mapping[int, tuple[int, _Reader]]
 
@@ -43,8 +47,13 @@ class Page(NamedTuple):
     values: int
 
 
-def columns(data: bytes) -> list[Column]:
-    """All columns of all row groups of a Parquet file.
+def columns(data: Data) -> list[Column]:
+    """All columns of all row groups of a Parquet file; see :func:`row_groups`."""
+    return list(chain.from_iterable(row_groups(data)))
+
+
+def row_groups(data: Data) -> list[list[Column]]:
+    """The columns of each row group of a Parquet file.
 
     Raises:
         ValueError: the footer is damaged or too large, or a column lies outside of the file.
@@ -53,13 +62,13 @@ def columns(data: bytes) -> list[Column]:
     if not 0 < length <= min(_FOOTER, len(data) - _TAIL):
         raise ValueError(f"its footer has {length:,} bytes, of the {_FOOTER:,} that are read and of a file of {len(data):,}")
     groups, _ = _read(data[-_TAIL - length : -_TAIL], _GROUPS)
-    found = [_column(chunk.get(3, {}), len(data)) for group in groups.get(4, ()) for chunk in group.get(1, ())]
-    if not found and groups.get(4):
+    found = [[_column(chunk.get(3, {}), len(data)) for chunk in group.get(1, ())] for group in groups.get(4, ())]
+    if found and not any(found):
         raise ValueError("a row group has no columns")
     return found
 
 
-def page(data: bytes, place: int) -> Page:
+def page(data: Data, place: int) -> Page:
     """The header of the page that begins at a place of the file.
 
     Raises:

@@ -30,7 +30,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.logs import about
 from hive_replication.policy import Policy
 from hive_replication.policy.warehouse import pair_hash
-from hive_replication.storage import Denied, FileStatus, Storage, paths
+from hive_replication.storage import Denied, FileStatus, Storage, TooLarge, paths
 
 if TYPE_CHECKING:
     from hive_replication.load.records.report_rows import ReportRow
@@ -42,7 +42,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _WINDOW = re.compile(r"(?:(\d{1,19})|bootstrap|repair|recovery)-(\d{1,19})")
 _CHUNK = 1 << 20  # bytes
 _SMALL = 4 << 20  # bytes that are sent in one request
-_MOST = 1 << 20  # bytes of a record
+_MOST, _MOST_REPORT = 1 << 20, 1 << 30  # bytes of a record, and of a report: of some twelve million files
 _BOOTSTRAPS = 100  # the newest, which are read where there was no window
 
 
@@ -227,6 +227,8 @@ class RecordStore:
     def _fetch(self, uri: str, file: IO[bytes]) -> None:
         try:
             for chunk in self._storage.stream(uri):
+                if file.tell() + len(chunk) > _MOST_REPORT:
+                    raise TooLarge(f"the report {uri} has more than the {_MOST_REPORT:,} bytes that are read: read it with Spark")
                 file.write(chunk)
         except FileNotFoundError as error:
             raise BadRequest(f"the report {uri} is not kept any more") from error
@@ -315,6 +317,4 @@ def _marks(root: str) -> str:
 def _is_part(what: str, asked: re.Match[str]) -> bool:
     """Whether a load's window begins inside an asked one, and ends with it."""
     found = _WINDOW.fullmatch(what)
-    if found is None or not (found[1] and asked[1]):
-        return False
-    return found[2] == asked[2] and int(found[1]) >= int(asked[1])
+    return bool(found and found[1] and asked[1] and found[2] == asked[2] and int(found[1]) >= int(asked[1]))

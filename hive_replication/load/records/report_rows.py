@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from mmap import ACCESS_READ, mmap
 from typing import IO, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hive_replication.copy.tasks import CopyResult
+from hive_replication.dump.format.packed_parquet_sizes import small_row_groups
 from hive_replication.errors import ReplicationError
 from hive_replication.load.records.record import is_unused
 from hive_replication.load.report import LoadReport, Touched, object_of
@@ -119,14 +121,18 @@ def write_rows(sink: IO[bytes], rows: Iterable[ReportRow], record: bytes) -> Non
 def read_rows(source: IO[bytes]) -> Iterator[ReportRow]:
     """Reads :func:`write_rows`.
 
+    Args:
+        source: a file of this machine.
+
     Raises:
-        ReplicationError: the file is damaged.
+        ReplicationError: the file is damaged, or some of its rows take more memory than any that are written at once.
     """
     try:
-        for batch in pq.ParquetFile(source).iter_batches(batch_size=_BATCH, columns=_SCHEMA.names):
-            for row in batch.to_pylist():
-                yield ReportRow(**row)
-    except (pa.ArrowException, TypeError, ValueError, OSError) as error:
+        for rows in small_row_groups(mmap(source.fileno(), 0, access=ACCESS_READ), _SCHEMA):
+            for batch in rows.to_batches(max_chunksize=_BATCH):
+                for row in batch.to_pylist():
+                    yield ReportRow(**row)
+    except (TypeError, ValueError, OSError) as error:
         raise ReplicationError(f"the report is unreadable: {error}") from error
 
 

@@ -8,16 +8,20 @@ import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from hive_replication.bounded_json import MIB
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.dump.format.tree import TreeStore
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.layout.directories import new_token
-from hive_replication.load.records import Record, RecordStore, last_asked
+from hive_replication.load.records import Record, RecordStore, last_asked, record_store
 from hive_replication.load.records.record import record_of, record_text
+from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.report import Held, LoadReport, Skipped, Touched, object_of
 from hive_replication.policy import Root
 from hive_replication.policy.warehouse import pair_hash
@@ -125,6 +129,36 @@ def test_damaged_records_are_left_out_and_lead_nowhere(store: RecordStore, tmp_p
         list(store.rows(found))
     with pytest.raises(BadRequest, match="left no report"):
         list(store.rows(replace(found, report="")))
+
+
+def reported(store: RecordStore, rows: pa.Table) -> list[ReportRow]:
+    """The rows of a report that somebody has replaced by others."""
+    kept = store.keep(record(), LoadReport("dir", "sales", 1, 9))
+    pq.write_table(rows, kept.report.removeprefix("file://"), compression="zstd")
+    return list(store.rows(kept))
+
+
+def test_a_small_report_that_becomes_large_is_not_read(store: RecordStore) -> None:
+    """A text that stands in each row takes its place in the file once."""
+    assert len(reported(store, pa.table({"section": ["file"] * 10, "source": ["x" * MIB] * 10}))) == 10
+    with pytest.raises(ReplicationError, match=r"the report is unreadable: its values have .* bytes, more than the 134,217,728"):
+        reported(store, pa.table({"section": ["file"] * 200, "source": ["x" * MIB] * 200}))
+
+
+def test_a_report_that_is_larger_than_any_is_not_fetched(store: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = store.keep(record(), LoadReport("dir", "sales", 1, 9))
+    monkeypatch.setattr(record_store, "_MOST_REPORT", 100)
+    with pytest.raises(ReplicationError, match=r"1-9.parquet has more than the 100 bytes that are read: read it with Spark"):
+        list(store.rows(kept))
+
+
+def test_columns_of_another_version(store: RecordStore) -> None:
+    """Those that are not known are passed over, and those that it lacks are empty; one of another type is no such column."""
+    assert reported(store, pa.table({"section": ["held"], "later": [[1]]})) == [ReportRow("held")]
+    with pytest.raises(ReplicationError, match="the report is unreadable: its column evid is of another type"):
+        reported(store, pa.table({"section": ["held"], "evid": ["seven"]}))
+    with pytest.raises(ReplicationError, match="the report is unreadable"):
+        reported(store, pa.table({"table": ["t"]}))
 
 
 @pytest.mark.parametrize("number", ["1e20", "NaN", "Infinity", "1e999", "-1", "9" * 400])
