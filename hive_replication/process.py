@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import re
 import signal
 import socket
 from collections.abc import Generator
@@ -20,6 +21,8 @@ _MACHINE = Path("/etc/machine-id")
 _OUTERMOST = 0xEFFFFFFC
 _ACTOR = ContextVar("actor", default="")
 _STEP = 600.0  # seconds by which a clock may have been set since an earlier version noted a time of day
+#: A process id as systems give them out: at most 2**22 on Linux. Tags, locks and claims can hold any text.
+_PID = re.compile(r"[1-9][0-9]{0,8}")
 _SHOWN = 12  # characters of an id: metastores keep 128 of a host's name
 
 
@@ -61,7 +64,7 @@ def is_gone(process: str) -> bool:
         process: of :func:`this_process`; the start may be left out.
     """
     where, pid, started = _parts(process)
-    if not pid.isdigit() or not _tells_start(where):
+    if not pid or not _tells_start(where):
         return False
     if where != machine():
         return _is_before_restart(where)
@@ -81,7 +84,7 @@ def lives(process: str) -> bool:
         process: of :func:`this_process`.
     """
     where, pid, started = _parts(process)
-    if where != machine() or not started or not pid.isdigit():
+    if where != machine() or not started or not pid:
         return False
     return _started(int(pid)) == started and not is_gone(process)
 
@@ -93,7 +96,7 @@ def interrupt(process: str) -> bool:
         process: of :func:`this_process`.
     """
     where, pid, started = _parts(process)
-    if where != machine() or not started or is_gone(process):
+    if where != machine() or not started or not pid or is_gone(process):
         return False
     os.kill(int(pid), signal.SIGINT)
     return True
@@ -127,10 +130,10 @@ def acting_as(who: str) -> Generator[None]:
 
 
 def _parts(process: str) -> tuple[str, str, str]:
-    """Machine, process id and start of an identity, "" where it lacks one."""
+    """Machine, process id and start of an identity, "" where it lacks one, or its process id is none."""
     where, _, numbers = process.partition(" ")
     pid, _, started = numbers.partition(" ")
-    return where, pid, started
+    return where, pid if _PID.fullmatch(pid) else "", started
 
 
 def _started(pid: int) -> str:

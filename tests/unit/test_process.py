@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from hive_replication import process
-from hive_replication.process import is_gone, lives, machine, this_process
+from hive_replication.process import interrupt, is_gone, lives, machine, this_process
 
 OUTERMOST = 0xEFFFFFFC
 
@@ -51,6 +51,15 @@ def test_what_is_known_to_live(ended: int) -> None:
     assert lives(this_process())
     others = (f"{host} {pid} 1", f"{host} {pid}", f"{host} {ended} {started}", f"another/1/2 {pid} {started}", "", f"{host} x 1")
     assert not any(map(lives, others))
+
+
+@pytest.mark.parametrize("pid", ["²", "x", "-1", "0", "00", str(2**31), str(2**62), "9" * 5_000])
+def test_what_is_no_process_id_is_of_no_process(pid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others write tags, locks and claims. Each of these ended who read it, and -1 as a run's process interrupted all others."""
+    signals = list[object]()
+    monkeypatch.setattr(os, "kill", lambda *signal: signals.append(signal))
+    told = f"{machine()} {pid} 1"
+    assert ([is_gone(told), lives(told), interrupt(told)], signals) == ([False] * 3, [])
 
 
 @pytest.mark.parametrize("step", [1, -3600, 36_000], ids=["a second", "an hour back", "a virtual machine that was suspended"])
