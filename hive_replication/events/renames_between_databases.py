@@ -7,12 +7,12 @@ external ones). For ``db1`` the table leaves the policy, for ``db2`` it comes fr
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
+from hive_replication.bounded_json import value_of
 from hive_replication.events.event_records import Notification
 
 _TEXT = r'"((?:[^"\\]|\\.)*)"'
@@ -43,5 +43,5 @@ def as_seen_by(row: Notification, database: str) -> Notification:
 def _before(message: str, key: str) -> str:
     found = _BEFORE[key].search(message)
     with suppress(ValueError):
-        return str(json.loads(f'"{found[1]}"')).strip().lower() if found else ""
+        return str(value_of(f'"{found[1]}"')).strip().lower() if found else ""
     return ""

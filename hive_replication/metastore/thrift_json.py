@@ -138,7 +138,7 @@ def _read_map(_kind: int, spec: Any, value: list[Any]) -> dict[Any, Any]:
 
 
 def _read_key(kind: int, spec: Any, key: str) -> Any:
-    return tuple(_read(kind, spec, json.loads(key))) if kind == TType.LIST else _read(kind, spec, key)
+    return tuple(_read(kind, spec, value_of(key))) if kind == TType.LIST else _read(kind, spec, key)
 
 
 def _read_list(_kind: int, spec: Any, value: list[Any]) -> list[Any]:

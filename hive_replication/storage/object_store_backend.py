@@ -6,7 +6,6 @@ fsspec's ``rm``, ``mv`` and ``copy`` would expand ``*``, ``?`` and ``[`` in name
 from __future__ import annotations
 
 import errno
-import json
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any, cast
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
 
+from hive_replication.bounded_json import value_of
 from hive_replication.policy.secrets import names_secret
 from hive_replication.storage.client_errors import Answers, answered, written
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
@@ -198,7 +198,7 @@ def _typed(option: str, value: str) -> object:
     What is a number stays a text where the option counts nothing: a project, a user or an account may have such a name.
     """
     try:
-        found: object = json.loads(value)
+        found: object = value_of(value)
     except ValueError:
         return value
     if names_secret(option) and not value.lstrip().startswith("{"):

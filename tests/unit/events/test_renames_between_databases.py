@@ -56,6 +56,7 @@ def test_other_rows_are_of_their_own_database() -> None:
         renamed(("one", "a"), ("one", "b")),
         replace(renamed(("one", "a"), ("two", "b")), database=""),  # of another catalog
         replace(renamed(("one", "a"), ("two", "b")), message='{"db": "\\ud8", "table": "a"}'),
+        replace(renamed(("one", "a"), ("two", "b")), message='{"db": "one", "table": "\\ud800"}'),  # which no dump can hold
         replace(renamed(("one", "a"), ("two", "b")), message="unreadable"),
     ):
         assert [seen for seen in rows_of(found, ("one", "two")) if seen != found] == []

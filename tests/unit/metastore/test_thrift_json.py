@@ -89,6 +89,11 @@ def test_lists_as_keys_as_thrift_writes_them() -> None:
     assert tjson.dumps(skewed) == java
 
 
+def test_a_list_as_a_key_that_nests_too_deep() -> None:
+    with pytest.raises(ValueError, match="not the TJSON form of SkewedInfo: it nests too deep"):
+        tjson.loads(SkewedInfo, json.dumps({"3": {"map": ["lst", "str", 1, {"[" * 100_000: "x"}]}}))
+
+
 def test_column_statistics_keep_their_bytes_and_doubles() -> None:
     stats = ttypes.ColumnStatisticsData(
         decimalStats=ttypes.DecimalColumnStatsData(

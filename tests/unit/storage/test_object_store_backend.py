@@ -618,6 +618,7 @@ def test_options_arrive_with_their_types(monkeypatch: pytest.MonkeyPatch) -> Non
         "requests_timeout": "2.5",
         "max_concurrency": "4",
         "port": "22",
+        "config_kwargs": "[" * 100_000,
         "requester_pays": "true",
         "key": "4567",
         "token": '{"type": "service_account"}',
