@@ -182,7 +182,8 @@ class Delegation:
     def _renewed(self, text: str) -> Token:
         """The token with the time that a renewal gives it: the account is its own renewer."""
         now, (issued, ends) = time.time(), times(text)
-        expires = int(self._asked("PUT", {"op": "RENEWDELEGATIONTOKEN", "token": text}, lambda answer: answer["long"])) / 1000
+        query = {"op": "RENEWDELEGATIONTOKEN", "token": text}
+        expires = self._asked("PUT", query, lambda answer: int(answer["long"]) / 1000)
         return Token(text, now + (expires - now) / 2, (issued + ends) / 2, expires)
 
     def _asked(self, method: str, query: dict[str, str], value: Callable[[Any], Any]) -> Any:
@@ -205,7 +206,7 @@ class Delegation:
             if status == 200:
                 try:
                     return value(parsed(body))
-                except (ValueError, LookupError, TypeError) as error:
+                except (ValueError, LookupError, TypeError, OverflowError) as error:
                     raise _refused(address, "it answers without one") from error
             whole = body.decode(errors="replace")
             text = without_secrets(" ".join(whole.split())[:300])

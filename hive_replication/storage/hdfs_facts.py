@@ -73,8 +73,8 @@ def server_defaults(web: WebHdfs, path: str) -> ServerDefaults:
         ReplicationError: it does not tell them; OSErrors likewise.
     """
     found = web.asked(path, "GETSERVERDEFAULTS", "FsServerDefaults")
-    with_words = _TYPES.get(found.get("checksumType", 0), "another type")
     try:
+        with_words = _TYPES.get(found.get("checksumType", 0), "another type")
         return ServerDefaults(
             int(found["bytesPerChecksum"]), with_words, int(found["trashInterval"]), bool(found["encryptDataTransfer"])
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -84,7 +85,8 @@ class _Negotiating(urllib3.PoolManager):
             response = super().request(method, url, *args, **arguments)
             kind, _, proof = response.headers.get("WWW-Authenticate", "").partition(" ")
             if response.status != 401 and kind == "Negotiate" and proof:
-                context.step(base64.b64decode(proof))
+                with suppress(ValueError):  # no Base64: it proves nothing
+                    context.step(base64.b64decode(proof))
         if response.status != 401 and not context.complete:
             raise ReplicationError(f"{asked.netloc} takes a ticket and does not prove who it is: check webhdfs in the policy")
         return response

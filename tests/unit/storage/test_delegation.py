@@ -128,6 +128,19 @@ def test_a_renewal_that_is_refused_brings_another_token(start: Callable[..., Nam
     wait_for("another token", lambda: made.text() != first, 30)
 
 
+@pytest.mark.parametrize("answer", ["soon", None, [], 10**400], ids=["a text", "null", "a list", "too great"])
+def test_a_renewal_that_tells_no_time_brings_another_token(start: Callable[..., NameNode], answer: object) -> None:
+    """It ended the thread that renews tokens."""
+    server = start(renewal=3)
+    made = of(server)
+    first = made.text()
+    renew = server.answer
+    server.answer = lambda operation: (  # type: ignore[method-assign]
+        (200, {"long": answer}) if operation.startswith("RENEW") and len(server.given) == 1 else renew(operation)
+    )
+    wait_for("another token", lambda: made.text() != first, 30)
+
+
 def test_a_standby_namenode_is_passed_over(start: Callable[..., NameNode]) -> None:
     standby, active = start(), start()
     standby.instead = 403, {"RemoteException": {"exception": "StandbyException"}}

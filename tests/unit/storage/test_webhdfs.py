@@ -10,20 +10,23 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import urllib3
 
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
+from hive_replication.kerberos import tickets
 from hive_replication.policy import Root
-from hive_replication.policy.warehouse import Tls
+from hive_replication.policy.warehouse import Account, Tls
 from hive_replication.storage import Late, NoChecksum, Storage
 from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum
-from hive_replication.storage.hdfs_facts import is_encrypted
+from hive_replication.storage.hdfs_facts import is_encrypted, server_defaults
 from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
-from hive_replication.storage.webhdfs_pool import addresses_of
+from hive_replication.storage.webhdfs_pool import addresses_of, connections
 
 Answer = tuple[int, dict[str, object] | str]  # a text is where a redirect leads to
 CLOSED: Answer = (0, "")  # the connection is
@@ -436,3 +439,23 @@ def test_no_refused_redirect_tells_the_token(serve: Callable[..., Server]) -> No
     hdfs = WebHdfs(serve((307, "//")).address, delegation=Given())
     with pytest.raises(ReplicationError, match=r"redirects to .*delegation=\*\*\*"):
         hdfs.write("/x", b"", overwrite=True)
+
+
+@pytest.mark.parametrize("kind", [[], {}, ["CRC32C"]], ids=str)
+def test_defaults_with_a_checksum_of_no_type(kind: object) -> None:
+    answer = {"bytesPerChecksum": 512, "checksumType": kind, "trashInterval": 0, "encryptDataTransfer": False}
+    web = cast("WebHdfs", SimpleNamespace(asked=lambda *_: answer))
+    with pytest.raises(ReplicationError, match="GETSERVERDEFAULTS is answered without"):
+        server_defaults(web, "/")
+
+
+def test_a_proof_of_the_server_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no Base64 ended the caller with an error of Python's."""
+    asked = SimpleNamespace(complete=False, step=lambda _=b"": b"ticket")
+    monkeypatch.setattr(tickets, "context", lambda *_, **__: asked)
+    first = SimpleNamespace(status=401, drain_conn=lambda: None)
+    answers = [first, SimpleNamespace(status=200, headers={"WWW-Authenticate": "Negotiate x"})]
+    monkeypatch.setattr(urllib3.PoolManager, "request", lambda *_, **__: answers.pop(0))
+    pool = connections(["http://nn:9870"], None, Account())
+    with pytest.raises(ReplicationError, match="nn:9870 takes a ticket and does not prove who it is"):
+        pool.request("GET", "http://nn:9870/webhdfs/v1/")
