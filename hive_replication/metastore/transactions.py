@@ -171,6 +171,8 @@ def _write_event(info: WriteEventInfo) -> WriteEvent | None:
         # Of a commit with many partitions each write has the table's text, too.
         text = info.tableObj or ""
         table = tjson.loads(Table, text) if text and (not info.partition or MATERIALIZED_VIEW in text) else None
+        if any(one is not None and one.sd is None for one in (thing, table)):  # pyright: ignore[reportUnnecessaryComparison]
+            raise ValueError("what was written has no storage descriptor")  # noqa: TRY301
     except ValueError as error:
         return WriteEvent(info.table.lower(), info.partition or "", info.writeId, problem=str(error), database=database)
     thing = thing or (None if info.partition else table)

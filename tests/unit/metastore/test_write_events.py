@@ -29,3 +29,12 @@ def test_what_users_write_into_a_table_makes_no_materialized_view_of_it(kind: st
     (write,) = Transactions.write_events(metastore, 7, "db")
     assert (write.table, write.partition, write.view, write.location) == ("o", partition, view, "hdfs://src/w/db.db/o")
     assert not write.problem
+
+
+@pytest.mark.parametrize(("table", "partition"), [(Table(dbName="db", tableName="o"), None), (None, Partition(values=["1"]))])
+def test_what_has_no_directory_is_a_problem_of_its_table(table: Table | None, partition: Partition | None) -> None:
+    texts = [one and tjson.dumps(one) for one in (table, partition)]
+    info = WriteEventInfo(3, "db", "o", "", "p=1" if partition else None, *texts)
+    metastore = cast("Metastore", SimpleNamespace(call=Mock(return_value=[info])))
+    (write,) = Transactions.write_events(metastore, 7, "db")
+    assert (write.table, write.problem) == ("o", "what was written has no storage descriptor")
