@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -60,7 +61,12 @@ def is_composite(checksum: str) -> bool:
 
 def is_of_one_block(checksum: str) -> bool:
     """Whether it is Hadoop's MD5-of-MD5-of-CRC of a file that one block holds, so that the content alone decides it."""
-    return len(checksum) == 56 and not int(checksum[8:24], 16)
+    return _of_blocks(checksum) and not int(checksum[8:24], 16)
+
+
+def _of_blocks(checksum: str) -> bool:
+    """Whether it is Hadoop's MD5-of-MD5-of-CRC: a dump may have any text in its place, which no file has for a checksum."""
+    return re.fullmatch("[0-9a-f]{56}", checksum) is not None
 
 
 def checksum_of_content(content: bytes, recorded: str) -> FileChecksum | None:
@@ -99,7 +105,7 @@ def is_reproducible(recorded: str, file: FileStatus) -> bool:
         recorded: lowercase hex as Hive records it.
         file: what lies where the file is to be read (perhaps another version).
     """
-    if len(recorded) != 56 or not file.block_size or not file.replication:
+    if not _of_blocks(recorded) or not file.block_size or not file.replication:
         return False
     bytes_per_crc, crcs_per_block = int(recorded[:8], 16), int(recorded[8:24], 16)
     if not file.size:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_replication.copy.packing import pack, partition_packs
-from hive_replication.copy.proof import Crc32c, is_reproducible
+from hive_replication.copy.proof import Crc32c, is_of_one_block, is_reproducible
 from hive_replication.copy.tasks import CopyFailure, CopyTask
 from hive_replication.copy.threshold_copier import ThresholdCopier
 from hive_replication.events.files import FileRef
@@ -87,10 +87,12 @@ def status(size: int, block_size: int | None = MIB, replication: int | None = 3)
         (ONE_BLOCK, status(5, block_size=None), False),
         ("d41d8cd98f00b204e9800998ecf8427e", status(5), False),
         ("", status(5), False),
+        ("z" * 56, status(5), False),
     ],
 )
 def test_when_a_checksum_can_be_reproduced(recorded: str, file: FileStatus, expected: bool) -> None:
     assert is_reproducible(recorded, file) is expected
+    assert is_of_one_block(recorded) is recorded.startswith(("00000200" + "0" * 16, "00000400" + "0" * 16, "0" * 24))
 
 
 def test_crc32c_is_castagnolis() -> None:
