@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from pydantic import TypeAdapter
 
-from hive_replication.bounded_json import MIB, parsed
+from hive_replication.bounded_json import MIB, Count, Seconds, parsed
 from hive_replication.connect.dump_root import dump_root
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest
@@ -65,8 +65,8 @@ class PlannedWindow:
     window: str
     directory: str
     kind: str
-    events: int
-    planned: float
+    events: Count
+    planned: Seconds
     summary: str
     steps: tuple[str, ...] = field(repr=False)
     approved: str = ""

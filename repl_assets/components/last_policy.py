@@ -14,7 +14,9 @@ import dagster as dg
 from dagster.components.utils.project_paths import get_local_state_path
 from pydantic import ValidationError
 
+from hive_replication.errors import BadRequest
 from hive_replication.policy import Policy
+from hive_replication.policy.policy_file import policy_text
 from hive_replication.policy.wrong_setting import KEPT
 from repl_assets.components.kept_files import write_whole
 
@@ -40,8 +42,8 @@ def place_of(context: dg.ComponentLoadContext, policy_file: str | None) -> Path 
 def kept_policy(place: Path | None) -> Policy | None:
     """The policy that was loaded last, also by an earlier version that took what this one refuses; None where none is known."""
     try:
-        return Policy.model_validate_json(place.read_text(encoding="utf-8"), context=KEPT) if place else None
-    except (OSError, ValidationError):
+        return Policy.model_validate_json(policy_text(place), context=KEPT) if place else None
+    except (BadRequest, ValidationError):
         return None
 
 

@@ -273,6 +273,6 @@ def _stored(policy: Policy, state_path: Path | None) -> Catalog | None:
     try:
         if state_path is not None and state_path.is_file():
             return Catalog.of_json(state_path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         _LOG.warning("the stored catalog of policy %s is unreadable: %s", policy.name, error)
     return None

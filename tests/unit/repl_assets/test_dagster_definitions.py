@@ -588,6 +588,9 @@ def test_a_policy_that_an_earlier_version_took_stays_in_use_where_this_one_refus
     assert one.settings() == used
     keep_policy(place, used)
     assert kept_policy(place) == used
+    for damaged in (b"\xff", b"{", b" " * (5 << 20)):
+        place.write_bytes(damaged)
+        assert kept_policy(place) is None
 
 
 def test_a_policy_that_was_never_valid_does_not_load(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -153,6 +154,16 @@ def test_only_the_approved_window_is_loaded(specs: Specs, approvals: Approvals, 
         "kind": "incremental",
         "events": 7,
     }
+
+
+@pytest.mark.parametrize(("name", "value"), [("planned", 1e300), ("planned", -1), ("events", -1), ("events", 10**30)])
+def test_a_plan_with_a_figure_that_cannot_be_shown_is_planned_again(
+    approvals: Approvals, tmp_path: Path, name: str, value: float
+) -> None:
+    approvals.wait("sales_copy", PLANNED)
+    (file,) = (tmp_path / "dumps" / ".plans").rglob("*.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {name: value}))
+    assert approvals.waiting("sales_copy") is None
 
 
 def test_a_load_that_would_do_more_than_planned_withdraws_the_approval(
