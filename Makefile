@@ -53,7 +53,7 @@ crash-test: java $(READY) ## Kill dumps, loads and repairs at every step, and co
 random-test: java $(READY) ## Random work under policies that change, judged by the witness (MINUTES; SEED repeats a run)
 	$(BIN)/python -m tests.random_policies --minutes $(or $(MINUTES),120) $(if $(SEED),--seed $(SEED))
 
-fuzz: $(READY) ## Read 200,000 mutated dumps, messages, journals, parameters, policies, statements and answers (SEED repeats a run)
+fuzz: $(READY) ## Read 200,000 mutated dumps, messages, journals, parameters, policies, kept files, statements and answers (SEED repeats a run)
 	$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),200000) $(if $(SEED),--seed $(SEED))
 
 test-acid: java $(READY) ## Transactions by real Hive, compacted, replicated in windows, and read by it on both sides

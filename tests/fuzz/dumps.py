@@ -128,7 +128,7 @@ def _as_written(dump: Dump) -> Any:
     return plan(dump, dump.sealed)[0]
 
 
-def _parquet(chance: random.Random, data: bytes) -> bytes:
+def changed_rows(chance: random.Random, data: bytes) -> bytes:
     """A Parquet file in which one value of one row is another one."""
     rows = pq.read_table(BytesIO(data))
     values = rows.to_pylist()
@@ -167,7 +167,7 @@ def _change(chance: random.Random, dump: Dump, files: Files) -> Files:
         other = chance.choice(dump.paths)
         return files | {other: data}
     if uri.endswith(".parquet") and what < 0.6:
-        return files | {uri: _parquet(chance, data)}
+        return files | {uri: changed_rows(chance, data)}
     if uri.endswith("_dumpmetadata") and what < 0.5:
         return files | {uri: json.dumps(changed_value(chance, json.loads(data))).encode(errors="surrogatepass")}
     return files | {uri: mutated(chance, data)}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.fuzz.dumps import DUMPS
 from tests.fuzz.images import IMAGES
+from tests.fuzz.kept import KEPT
 from tests.fuzz.limits import limited
 from tests.fuzz.subjects import SUBJECTS, Outcome, Subject
 
@@ -27,6 +28,7 @@ SHARES: Mapping[str, int] = {
     "WebHDFS": 1,
     "images": 2,
     "functions": 1,
+    "kept": 3,
 }
 _ADDRESSES = 6 << 30
 _SHOWN = 40
@@ -58,7 +60,7 @@ class Batch:
 
 def subjects() -> dict[str, Subject]:
     """All kinds of inputs by name."""
-    return {**DUMPS, **IMAGES, **SUBJECTS}
+    return {**DUMPS, **IMAGES, **KEPT, **SUBJECTS}
 
 
 def run(seed: int, numbers: range, kinds: tuple[str, ...], now: Path) -> Batch:

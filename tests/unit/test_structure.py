@@ -6,6 +6,7 @@ Which package may import which is in the contracts of import-linter (``pyproject
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -54,6 +55,38 @@ def test_packages_do_not_import_each_other_in_circles() -> None:
 def test_each_package_says_what_belongs_there_and_what_does_not(package: str) -> None:
     docstring = ast.get_docstring(_tree(PACKAGES[package])) or ""
     assert "Keep out of here: " in docstring
+
+
+def test_files_of_a_storage_are_read_up_to_a_bound() -> None:
+    """Others may write there. Only the data files whose rows a comparison adds up are read whole (``verify.acid``)."""
+    unbounded = [
+        f"{module}:{call.lineno}"
+        for module, call in _calls("read")
+        if re.search("storage$|^(source|target|ours|theirs)$", _last_name(call.func))
+        and not any(argument.arg == "most" for argument in call.keywords)
+    ]
+    assert unbounded == []
+
+
+def test_json_from_outside_has_one_door() -> None:
+    """Python's own reads any size, depth and number. Secrets of a policy, whose text is bounded, are looked for in it, too."""
+    readers = {module for name in ("load", "loads") for module, call in _calls(name) if _last_name(call.func) == "json"}
+    engine = {module for module in readers if module.startswith("hive_replication.")}
+    assert engine == {"hive_replication.bounded_json", "hive_replication.policy.secrets"}
+
+
+def _calls(name: str) -> Iterator[tuple[str, ast.Call]]:
+    """All calls of methods, or functions of a module, of this name."""
+    for module, path in MODULES.items():
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
+                yield module, node
+
+
+def _last_name(method: ast.expr) -> str:
+    """What stands before the name of a method: ``_storage`` of ``self._storage.read``."""
+    owner = method.value if isinstance(method, ast.Attribute) else None
+    return owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
 
 
 @cache
