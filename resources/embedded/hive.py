@@ -20,6 +20,7 @@ from resources.embedded.cluster import Side
 from resources.embedded.compiler import compiled
 from resources.embedded.hdfs import write_xml
 from resources.embedded.patches import patched
+from resources.embedded.processes import end_of
 
 _SOURCE = Path(__file__).parent / "java" / "HiveDriver.java"
 _CAPABILITIES = "HIVEFULLACIDREAD,HIVEFULLACIDWRITE,HIVEMANAGEDINSERTREAD,HIVEMANAGEDINSERTWRITE,EXTWRITE,EXTREAD"
@@ -161,7 +162,7 @@ class HiveDriver:
         process, _ = self._started()
         line = _open(process.stdout).readline()
         if not line:
-            tail = self.log.read_text(encoding="utf-8", errors="replace")[-2000:]
+            tail = end_of(self.log)[-2000:]
             raise ReplicationError(f"the Hive driver ended with exit code {process.wait()}; the end of its log: {tail}")
         return line.rstrip("\n")
 

@@ -20,6 +20,7 @@ from hive_replication.process import identity
 _START_SECONDS = 300.0  # two cores that start sixteen servers from a cold disk, beside other work
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.1
+_END = 64 * 1024  # bytes of a log that are read to tell an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,8 @@ def running(folder: Path) -> psutil.Process | None:
         # The first thread of a dying JVM is a zombie while others still hold its ports.
         ended = process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
         return process if same and not ended else None
-    except (OSError, ValueError, KeyError, psutil.NoSuchProcess):
-        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, psutil.NoSuchProcess):
+        return None  # none, or what was edited by hand
 
 
 def _without_host(process: str) -> str:
@@ -177,7 +178,14 @@ def _pid_file(folder: Path) -> Path:
     return folder / "pid.json"
 
 
+def end_of(log: Path) -> str:
+    """The last lines of a log, which a server that runs for months makes long."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _END))
+        return file.read(_END).decode(errors="replace")
+
+
 def _last_error(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in end_of(log).splitlines() if line.strip()]
     telling = [line for line in lines if "Exception" in line or "Error" in line]
     return (telling or lines or ["it printed nothing"])[-1][:300]

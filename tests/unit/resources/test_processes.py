@@ -59,6 +59,23 @@ def test_a_server_runs_and_is_stopped_where_the_clock_was_set_meanwhile(
             process.kill()
 
 
+@pytest.mark.parametrize(
+    "record", ["", "{", "[]", "7", '{"pid": "x"}', '{"pid": -1}', '{"pid": 9e99}', '{"pid": 1, "process": 5}']
+)
+def test_what_is_no_record_of_a_process_is_of_none(tmp_path: Path, record: str) -> None:
+    (tmp_path / "pid.json").write_text(record)
+    assert processes.running(tmp_path) is None
+
+
+def test_of_a_long_log_the_end_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(b"Error: long ago\n" + b"x" * 100_000 + b"\nError: \xff now\n")
+    assert processes.end_of(log).endswith("x\nError: \N{REPLACEMENT CHARACTER} now\n")
+    assert len(processes.end_of(log)) <= 64 * 1024
+    log.write_text("short\n")
+    assert processes.end_of(log) == "short\n"
+
+
 def _server(folder: Path, code: str, port: int) -> Server:
     folder.mkdir()
     return Server(folder.name, folder, (sys.executable, "-c", code), (port,))
