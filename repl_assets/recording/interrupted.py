@@ -7,6 +7,7 @@ what Dagster shows.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from repl_assets.catalog.keys import LOADING_TAG, Names, loading_tag
 from repl_assets.catalog.run_statuses import FAILED_STATUSES
 
 _ALL = -1  # before any event
+_MARK = re.compile(r"(?P<run>\S+) (?P<after>-1|[0-9]{1,19}) (?P<database>.+)")
 
 
 @contextmanager
@@ -54,7 +56,7 @@ def interrupted_loads(instance: dg.DagsterInstance, run_ids: Iterable[str]) -> d
     found: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for run in filter(None, map(instance.get_run_by_id, run_ids)):
         for name, mark in run.tags.items():
-            if name.startswith(f"{LOADING_TAG}-") and mark.startswith(f"{run.run_id} "):
-                _, after, database = mark.split(" ", 2)
-                found[database][run.run_id] = int(after)
+            told = _MARK.fullmatch(mark) if name.startswith(f"{LOADING_TAG}-") else None
+            if told and told["run"] == run.run_id:
+                found[told["database"]][run.run_id] = int(told["after"])
     return dict(sorted(found.items()))

@@ -4,6 +4,7 @@
 import dagster as dg
 
 from repl_assets.catalog.keys import KIND_TAG, Window
+from repl_assets.recording.metadata import text_of
 from repl_assets.steps.engine import Engine, as_dagster_failure
 
 #: After the database's name, how the failure of a run begins that found it paused: an operator's wish, and no alarm.
@@ -28,13 +29,13 @@ def dump_of(context: dg.AssetExecutionContext, key: dg.AssetKey, window: str) ->
     """The latest dump of the window: of this run, or of the run that this one retries.
 
     Raises:
-        Failure: there is none.
+        Failure: there is none, or what was reported by hand in its place names none.
     """
     found = context.instance.fetch_materializations(
         dg.AssetRecordsFilter(asset_key=key, asset_partitions=[window]), limit=1
     ).records
     made = found[0].asset_materialization if found else None
-    if made is None:
+    if made is None or not text_of(made.metadata, "directory"):
         raise dg.Failure(f"the window {window} has no dump yet: materialize {key.to_user_string()} too")
     return made
 

@@ -25,6 +25,7 @@ from repl_assets.catalog.specs import Specs
 from repl_assets.steps import plan
 from repl_assets.steps.engine import Engine
 from repl_assets.steps.plan import WrittenPlan, dump_to_load, withdraw_loaded
+from repl_assets.steps.windows import dump_of
 from tests.unit.repl_assets.test_dagster_definitions import policy
 
 WINDOW = Window(100, 200)
@@ -208,3 +209,17 @@ def test_the_summary_counts_operations_and_files() -> None:
     estimate = Estimate(90.0, "rates")
     report = PlanReport(no_plan, 0.0, (), {"AddPartitions": 2, "DropTable": 1}, {"source": 4}, 2_000_000, Collapsed(), estimate)
     assert WrittenPlan(report, {}).summary.startswith("3 operations, 4 files (")
+
+
+def test_what_was_reported_by_hand_is_no_dump(specs: Specs) -> None:
+    """Dagster's button leaves a materialization without metadata: the plan ended in a KeyError."""
+    key = specs.names.database("sales", "dump")
+    with dg.DagsterInstance.ephemeral() as instance:
+        context = cast("dg.AssetExecutionContext", SimpleNamespace(instance=instance))
+        for metadata in (None, {}, {"directory": dg.PathMetadataValue("")}):
+            if metadata is not None:
+                instance.report_runless_asset_event(dg.AssetMaterialization(key, partition="100-200", metadata=metadata))
+            with pytest.raises(dg.Failure, match=r"the window 100-200 has no dump yet: materialize .*dump too"):
+                dump_of(context, key, "100-200")
+        instance.report_runless_asset_event(dg.AssetMaterialization(key, partition="100-200", metadata=made().metadata))
+        assert dump_of(context, key, "100-200").metadata == made().metadata

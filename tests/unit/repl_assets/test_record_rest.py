@@ -215,6 +215,16 @@ def test_a_load_that_is_recorded_leaves_nothing(instance: dg.DagsterInstance, mo
     assert rest(instance, APART) == []
 
 
+@pytest.mark.parametrize(
+    "mark", ["{} soon db", "{} 6", "{}", "{} -2 db", "{} " + "9" * 5_000 + " db"], ids=lambda mark: mark[:10]
+)
+def test_a_tag_that_somebody_has_edited_marks_no_load(instance: dg.DagsterInstance, mark: str) -> None:
+    """It ended each run of the job for all databases."""
+    run = create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags={LOADING_TAG: APART.policy})
+    instance.add_run_tags(run.run_id, {loading_tag("db"): mark.format(run.run_id)})
+    assert rest(instance, APART) == []
+
+
 def test_failed_runs_of_one_database_are_compared_once(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the event after which the first of their loads began."""
     compared: list[int] = []
