@@ -18,7 +18,7 @@ from hive_replication.connect.dump_root import dump_root
 from hive_replication.connect.former_databases import FormerDatabases, newest, read
 from hive_replication.connect.hanging_storage import require_answers
 from hive_replication.dump.source import REMOTE
-from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.errors import OF_ONE_DATABASE, BadRequest, MetastoreError, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import is_remote
 from hive_replication.policy import Policy, Root
@@ -95,10 +95,17 @@ class _There:
     def taken_in(self, policy: Policy, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
         """See :func:`taken_in`; of those that would be new it takes no remote ones."""
         taken = taken_in(policy, self.names, known)
-        found = {name: self.source.database(name) for name in set(chain(*taken.values())).difference(*known.values())}
-        self.remote |= {name for name, database in found.items() if database is not None and is_remote(database)}
+        self.remote |= set(filter(self._is_remote, set(chain(*taken.values())).difference(*known.values())))
         self.names -= self.remote
         return taken_in(policy, self.names, known) if self.remote else taken
+
+    def _is_remote(self, name: str) -> bool:
+        try:
+            found = self.source.database(name)
+        except MetastoreError as error:  # taken in: that the account may not see it is said of that database, and stops no other
+            _LOG.warning("whether the source database %s is remote is not known: %s", name, error)
+            return False
+        return found is not None and is_remote(found)
 
 
 def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dict[str, list[str]]:
@@ -125,7 +132,7 @@ def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dic
 def _in_memory(policy: Policy, root: Root, there: _There, patience: float) -> dict[str, list[str]]:
     try:
         _, known = _known(Storage((root,)), policy, root, patience, there)
-    except (Unreachable, Denied) as error:  # a report is to come all the same, and says of the dump root that it is down
+    except (Unreachable, Denied, *OF_ONE_DATABASE) as error:  # a report is to come all the same, and says what is down or hidden
         _LOG.warning("which databases the policy's patterns had is not known; they stand for all that match now: %s", error)
         known = {}
     return there.taken_in(policy, known)

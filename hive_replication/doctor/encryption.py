@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from hive_replication.doctor.finding import Finding, ok, warning
+from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.settings import DAY
+from hive_replication.errors import BadRequest
 from hive_replication.metastore.transport import addresses
 from hive_replication.policy.warehouse import Tls, Warehouse
 from hive_replication.storage.webhdfs_pool import addresses_of
@@ -41,6 +42,9 @@ def _finding(side: str, what: str, server: tuple[str, int] | None, tls: Tls | No
         return
     try:
         found = certificate(*server, context(tls))
+    except BadRequest as problem:
+        yield error(side, check, f"{what}: {problem}", "correct tls of this server in the policy: without it nobody speaks to it")
+        return
     except OSError:
         return
     ends = datetime.fromtimestamp(found.ends, UTC)

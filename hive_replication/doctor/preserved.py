@@ -15,13 +15,13 @@ _CHECK = "owners and permissions"
 _GIVEN = "hive-repl-doctor"  # an account that need not exist
 
 
-def preserved(storage: Storage, policy: Policy, warehouse: str) -> Iterator[Finding]:
+def preserved(storage: Storage, policy: Policy, directory: str) -> Iterator[Finding]:
     """Tells what gets lost; tries whether the account may give a directory of its own away.
 
     Args:
         storage: the target's.
         policy: both sides' roots, and what is to be kept.
-        warehouse: of the target; tried where the policy does not say where databases lie.
+        directory: of the target, in which databases will be created or lie; there it is tried.
     """
     if not any(root.uri.startswith("hdfs:") for root in policy.source.roots):
         return
@@ -33,15 +33,14 @@ def preserved(storage: Storage, policy: Policy, warehouse: str) -> Iterator[Find
         advice = "leave preserve away: replicas may be read by more than their source is"
         yield warning("target", _CHECK, "preserve is [] in the policy", advice)
     elif len(plain) < len(policy.target.roots):
-        yield from _given_away(storage, policy, warehouse)
+        yield from _given_away(storage, policy, directory)
 
 
-def _given_away(storage: Storage, policy: Policy, warehouse: str) -> Iterator[Finding]:
+def _given_away(storage: Storage, policy: Policy, directory: str) -> Iterator[Finding]:
     kept = ", ".join(policy.preserve)
     if "owner" not in policy.preserve and "group" not in policy.preserve:
         yield ok("target", _CHECK, kept)
         return
-    directory = next(iter(policy.locations.values()), warehouse)
     probe = f"{directory.rstrip('/')}/.hive-repl-doctor-{secrets.token_hex(4)}"
     try:
         made = absent(storage, directory)

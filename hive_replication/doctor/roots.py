@@ -24,9 +24,14 @@ def roots(storage: Storage, side: str) -> list[Finding]:
     return [_finding(side, root, answer) for root, answer in asked]
 
 
-def any_down(findings: Iterable[Finding]) -> bool:
-    """Whether a store does not answer."""
-    return any(one.verdict == "error" and one.check.startswith(_CHECK) for one in findings)
+def down(findings: Iterable[Finding]) -> Callable[[str], bool]:
+    """Tells of a URI whether it lies under a root that does not answer: what it holds is not asked for, as that takes long.
+
+    Args:
+        findings: those of :func:`roots`.
+    """
+    silent = [one.check.removeprefix(_CHECK) for one in findings if one.verdict == "error"]
+    return lambda uri: any(f"{uri}/".startswith(root) for root in silent)
 
 
 def begun(call: Callable[[], T]) -> Callable[[], T]:

@@ -9,6 +9,7 @@ from hive_replication.connect import Connection
 from hive_replication.doctor.finding import Finding, ok, warning
 from hive_replication.drift.snapshots import NoSnapshots, snapshots_of
 from hive_replication.drift.spared import is_deleted_with_its_table
+from hive_replication.errors import Refused
 from hive_replication.metastore.table_kinds import is_external
 from hive_replication.process import account
 from hive_replication.storage import paths
@@ -30,7 +31,10 @@ def snapshots(connection: Connection, database: str) -> Iterator[Finding]:
     tables = [one for one in source.metastore.tables(database, names) if is_external(one) and one.sd.location]
     found, made, lacking, why = snapshots_of(source, connection.target, database, 0.0), set[str](), list[str](), ""
     for table in tables:
-        location = paths.normalise(table.sd.location or "")
+        try:
+            location = paths.normalise(table.sd.location or "")
+        except Refused:  # its location holds the table, whatever snapshots there are
+            continue
         try:
             made.add(found.directory_of(location, deleted=is_deleted_with_its_table(table)))
         except NoSnapshots as problem:

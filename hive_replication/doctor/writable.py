@@ -1,15 +1,16 @@
-"""Whether the account may write where replication does: a file is written, renamed and removed again."""
+"""Whether the account may read and write where replication does: a file is written, renamed and removed again."""
 
 from __future__ import annotations
 
 import logging
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.errors import ReplicationError
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.types import Database
 from hive_replication.policy import Policy
 from hive_replication.storage import Storage
 
@@ -30,18 +31,19 @@ def warehouse_of(target: Target) -> str:
     return target.warehouses()[-1 if target.metastore.features.major >= 4 else 0]
 
 
-def directories(target: Target, *, more: bool) -> Iterator[tuple[str, str]]:
+def directories(target: Target, there: Mapping[str, Database | None], *, more: bool) -> Iterator[tuple[str, str]]:
     """Where loads write, beside the directories of databases that are there: what each is, and its URI.
 
     Args:
         target: the target side.
+        there: its databases, None for one that it has not; one that is not among them it has.
         more: whether databases may come that the policy does not name.
     """
     policy, names = target.policy, [*map(target.policy.target_of, target.policy.databases)]
     if more or any(name not in policy.locations for name in names):
         yield "the warehouse", warehouse_of(target)
     for name in names:
-        if name in policy.locations and target.metastore.database(name) is None:
+        if name in policy.locations and name in there and there[name] is None:
             yield f"locations.{name}", policy.locations[name]
     yield from named_directories(policy)
 
@@ -94,3 +96,19 @@ def remove(storage: Storage, made: list[str]) -> None:
             storage.delete(directory)
     except (ReplicationError, OSError) as problem:
         _LOG.debug("a directory that the probe made is left: %s", problem)
+
+
+def listable(storage: Storage, directory: str, check: str) -> Finding:
+    """Whether the account may list a directory of the source.
+
+    Args:
+        storage: the source's stores.
+        directory: its URI.
+        check: name of the finding.
+    """
+    try:
+        storage.ls(directory)
+    except (ReplicationError, OSError) as problem:
+        advice = f"let this user read {directory}, and name its store under source.roots"
+        return error("source", check, str(problem), advice)
+    return ok("source", check, directory)

@@ -5,7 +5,7 @@ Belongs here: reading the waiting events cheaply, and the figures computed from 
 Keep out of here: who shows the figures (``cli``, ``repl_assets``, ``sensors``).
 """
 
-from hive_replication.lag.compute_lag import HALF_REVERSED, Lag, TableLag
+from hive_replication.lag.compute_lag import HALF_REVERSED, HIDDEN, Lag, TableLag
 from hive_replication.lag.reader import MOST_EVENTS, LagReader, lag, lags_reachable
 
-__all__ = ["HALF_REVERSED", "MOST_EVENTS", "Lag", "LagReader", "TableLag", "lag", "lags_reachable"]
+__all__ = ["HALF_REVERSED", "HIDDEN", "MOST_EVENTS", "Lag", "LagReader", "TableLag", "lag", "lags_reachable"]

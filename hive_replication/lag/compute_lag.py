@@ -39,7 +39,8 @@ class TableLag:
 
 
 _EDITED = "set the parameter back to what it was, or drop the replica and bootstrap it again: until then nothing is loaded"
-_HIDDEN = (
+#: What to do where the metastore of a ``{side}`` refuses to show a database.
+HIDDEN = (
     "let this account see the database on the {side}, whose metastore refuses it: its own rights, or those on the database's "
     "directory; until then nothing is loaded"
 )
@@ -99,7 +100,7 @@ class Lag:
     def cure(self) -> str:
         """What somebody has to do about the gap; "" where the next load closes it."""
         if self.hidden:
-            return _HIDDEN.format(side=self.hidden)
+            return HIDDEN.format(side=self.hidden)
         return _EDITED if self.unreadable else ""
 
     @property

@@ -6,6 +6,7 @@ import re
 
 from hive_metastore.ttypes import (
     AlreadyExistsException,
+    ConfigValSecurityException,
     MetaException,
     NoSuchObjectException,
     NoSuchTxnException,
@@ -29,7 +30,7 @@ _UNTOLD = re.compile(r"internal error processing \w*(txn|write_?id|lock|heartbea
 
 
 class NotFound(MetastoreError):
-    """The object that a call is about does not exist."""
+    """The object that a call is about does not exist, or no setting of such a name (``get_config_value`` of the metastore)."""
 
 
 class AlreadyExists(MetastoreError):
@@ -49,7 +50,7 @@ def from_thrift(what: str, uri: str, fault: TException) -> MetastoreError:
         fault: what it raised.
     """
     kind = MetastoreError
-    if isinstance(fault, (NoSuchObjectException, UnknownDBException, UnknownTableException)):
+    if isinstance(fault, (NoSuchObjectException, UnknownDBException, UnknownTableException, ConfigValSecurityException)):
         kind = NotFound
     elif isinstance(fault, AlreadyExistsException):
         kind = AlreadyExists

@@ -45,8 +45,11 @@ class Calls(Connections):
         return self.features.uuid
 
     def config_value(self, name: str, default: str) -> str:
-        """A setting of the server, by Hive's name (``hive...``); the default where it is not set."""
-        return self.call("get_config_value", lambda client: client.get_config_value(name, default)) or default
+        """A setting of the server, by Hive's name (``hive...``, also ``metastore...``); the default where it is not set."""
+        try:
+            return self.call("get_config_value", lambda client: client.get_config_value(name, default)) or default
+        except NotFound:  # Hive 2 has none of the second kind
+            return default
 
     def databases(self, pattern: str = "*") -> list[str]:
         """Names of databases; ``*`` stands for any text and ``|`` joins patterns, as in Hive's SHOW DATABASES."""

@@ -18,7 +18,7 @@ from hive_replication.connect import reachable_servers as module_of_reports
 from hive_replication.connect.databases import PatternMatches, matched, matched_before, taken_in, with_databases
 from hive_replication.doctor.patterns import database_findings
 from hive_replication.dump import source as module_of_sources
-from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.errors import BadRequest, MetastoreError, Unreachable
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database
@@ -116,8 +116,8 @@ def test_a_database_that_is_named_later_stays_recorded() -> None:
 class Source:
     """A metastore's databases."""
 
-    def __init__(self, *names: str, remote: str = "") -> None:
-        self.names, self.remote = names, remote
+    def __init__(self, *names: str, remote: str = "", hidden: str = "") -> None:
+        self.names, self.remote, self.hidden = names, remote, hidden
 
     def uuid(self) -> str:
         return "s"
@@ -126,6 +126,8 @@ class Source:
         return list(self.names)
 
     def database(self, name: str) -> Database:
+        if name == self.hidden:
+            raise MetastoreError(f"get_database {name}: Permission denied")
         return Database(name=name, type=DatabaseType.REMOTE if name == self.remote else None)
 
 
@@ -325,6 +327,32 @@ def test_databases_of_data_connectors_are_left_out(tmp_path: Path) -> None:
     assert dumped.database("s1").name == "s1"
     with pytest.raises(BadRequest, match="data connector"):
         dumped.database("s2")
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_a_database_that_the_metastore_hides_is_taken_in_and_stops_no_other(
+    record: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing could be connected, not even by the doctor; where that database is asked for, it says that it is hidden."""
+    source: Any = Source("s1", "s2", "s3", remote="s1", hidden="s2")
+    found, patterns = matched(kept(tmp_path), source, 5.0, record=record)
+    assert (list(found.databases), list(patterns.left_out)) == (["s2", "s3"], ["s1"])
+    assert "get_database s2: Permission denied" in caplog.text
+
+
+def test_a_report_comes_where_a_replica_is_hidden(tmp_path: Path, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which databases the patterns had cannot be told by the replicas then: what replicates waits, and reports do not."""
+    target.replicas = {"s1": "s/s1"}
+
+    def hidden(name: str) -> Database:
+        raise MetastoreError(f"get_database {name}: Permission denied")
+
+    monkeypatch.setattr(target, "database", hidden)
+    made: Policy = kept(tmp_path).model_copy(update={"new_databases": False})
+    source: Any = Source("s1")
+    assert list(matched(made, source, 5.0, record=False)[0].databases) == ["s1"]
+    with pytest.raises(MetastoreError):
+        matched(made, source, 5.0)
 
 
 def test_policies_of_one_name_and_one_pair_keep_the_databases_of_their_own_patterns(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def test_where_databases_will_be_created_is_written_to(
     policy = POLICY.model_copy(
         update={"databases": {"a": "new", "b": "old"}, "locations": locations, "functions_root": "hdfs://t/f"}
     )
-    there = {"old": Database(name="old", locationUri="hdfs://t/elsewhere")}
-    metastore = SimpleNamespace(database=there.get, features=SimpleNamespace(major=version))
+    there = {"new": None, "old": Database(name="old", locationUri="hdfs://t/elsewhere")}
+    metastore = SimpleNamespace(features=SimpleNamespace(major=version))
     target = SimpleNamespace(policy=policy, metastore=metastore, warehouses=lambda: ("hdfs://t/managed", "hdfs://t/external"))
-    found = [" ".join(one) for one in directories(cast("Target", target), more=more)]
+    found = [" ".join(one) for one in directories(cast("Target", target), there, more=more)]
     assert found == [*expected, "functions_root hdfs://t/f"]

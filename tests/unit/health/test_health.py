@@ -254,8 +254,7 @@ def test_nobody_is_told_to_drop_a_replica_that_its_metastore_does_not_show(
         alarm.advice if side == "source" else "get_database sales: Permission denied: user=repl, access=READ"
     )
     if not down:
-        _, (finding,) = _lags(connection)
-        assert (finding.verdict, finding.side, finding.advice) == ("error", side, alarm.advice)
+        assert _lags(connection) == (0.0, []), "the doctor tells it once: where it examines the databases of that side"
 
 
 def test_the_advice_on_a_function_repairs_its_database() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from hive_metastore.ThriftHiveMetastore import Processor
-from hive_metastore.ttypes import MetaException
+from hive_metastore.ttypes import ConfigValSecurityException, MetaException
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TApplicationException, TException, TMessageType, TType
 from thrift.transport.TSocket import TSocket
 
+from hive_replication.doctor.settings import source_settings
 from hive_replication.errors import Unreachable
 from hive_replication.metastore.client import Metastore
 
@@ -45,6 +46,12 @@ class Handler:
 
     def get_databases(self, _pattern: str) -> list[str]:
         return ["sales"]
+
+    def get_config_value(self, name: str, default: str) -> str:
+        """As ``HMSHandler`` of Hive 2.3, which tells settings of some beginnings only."""
+        if not name.startswith(("hive", "hdfs", "mapred")):
+            raise ConfigValSecurityException(f"For security reasons, the config key {name} cannot be accessed")
+        return default
 
 
 @pytest.fixture
@@ -89,3 +96,12 @@ def test_a_metastore_that_refuses_the_account_is_quoted(serve: Serve) -> None:
 def test_a_metastore_that_lost_its_own_database_for_a_moment_is_asked_again(serve: Serve) -> None:
     handler = Handler(MetaException("Communications link failure"), None)
     assert Metastore(serve(Processor(handler))).databases() == ["sales"]
+
+
+def test_a_setting_of_later_versions_is_not_set_in_hive_2(serve: Serve) -> None:
+    """Nothing of a source of Hive 2 was examined by the doctor, which asks for ``metastore.catalog.default`` first."""
+    metastore = Metastore(serve(Processor(Handler())))
+    assert metastore.config_value("metastore.catalog.default", "hive") == "hive"
+    found = [(one.check, one.verdict) for one in source_settings(metastore.config_value, 0.0)]
+    assert ("event retention", "warning") in found
+    assert "catalog" not in dict(found)
