@@ -204,6 +204,26 @@ def test_records_are_kept_by_days_and_those_of_earlier_versions_are_read(tmp_pat
     assert [one.window for one in store.newest(2)] == ["20-30", "10-20"]
 
 
+def test_a_report_is_read_by_its_uri_where_it_is_one_of_the_database(store: RecordStore, tmp_path: Path) -> None:
+    touched = (Touched("t", "t", 8, partitions=("ds=1",)),)
+    kept = store.keep(record(), LoadReport("dir", "sales", 1, 9, copies=Copies([copied("sales.t/ds=1")]), touched=touched))
+    rows = list(store.rows_at(kept.report, ("section", "partition", "size")))
+    assert [(row.section, row.partition, row.size) for row in rows] == [
+        ("table", None, None),
+        ("partition", "ds=1", None),
+        ("file", "ds=1", 5),
+    ]
+    assert {row.target for row in rows} == {None}
+    other = f"{kept.report}/../{Path(kept.report).name}"
+    (tmp_path / "else.parquet").write_bytes(b"not ours")
+    for uri in ((tmp_path / "else.parquet").as_uri(), other, kept.report.replace(SALES, "hr"), ""):
+        with pytest.raises(BadRequest, match="is no report of this database"):
+            list(store.rows_at(uri, ("section",)))
+    Path(kept.report.removeprefix("file://")).unlink()
+    with pytest.raises(BadRequest, match="is not kept any more"):
+        list(store.rows_at(kept.report, ("section",)))
+
+
 def test_one_day_tells_that_there_was_a_replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them were listed, one after the other, for each replica that is gone."""
     storage, root, day = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), 86_400
