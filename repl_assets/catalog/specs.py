@@ -78,6 +78,19 @@ class Specs:
             partitions_def=None if stage == "source" else self.names.windows,
         )
 
+    def status(self) -> dg.AssetSpec:
+        """The spec of the policy's page, which nothing materializes: the sensor ``alarms`` observes it."""
+        source, target = escaped(self.policy.source.metastore), escaped(self.policy.target.metastore)
+        name = self.policy.name
+        return self._spec(
+            self.names.status,
+            deps=[],
+            description=f"Policy {name}: what is behind or failed, and what to do, of all databases from {source} to {target}.",
+            group_name=None if name == "default" else name,
+            kinds={"hive"},
+            owner="",
+        )
+
     def tables(self, database: CatalogDatabase) -> dg.AssetSpec:
         """The spec of all tables of a database in overflow, which are its partitions."""
         return self._spec(

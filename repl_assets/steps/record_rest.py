@@ -2,8 +2,8 @@
 
 A load that leaves objects out tags its run and observes each table that they belong to. The job goes through the tagged runs,
 the newest first, and logs those objects of these tables whose ``repl.last.id``, or whose commit in the observation, is
-later than what Dagster shows, with what the load's kept report says of each. A retried or interrupted run logs nothing twice, because Dagster shows what is logged; each goes
-on where the last one ended (see :mod:`repl_assets.recording.reached`).
+later than what Dagster shows, with what the load's kept report says of each. A retried or interrupted run logs nothing twice,
+because Dagster shows what is logged; each goes on where the last one ended (see :mod:`repl_assets.recording.reached`).
 
 Of runs that ended before they recorded their loads (see :mod:`repl_assets.recording.interrupted`), nothing says what the loads
 changed: the replica is compared, once for all of them, with what Dagster shows, in tables that changed since the first of the
