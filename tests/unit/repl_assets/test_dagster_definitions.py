@@ -91,7 +91,7 @@ default/sales/seen__source sales deps=orders__source partitions=- kinds=hive,vie
 default/sales__dump sales deps=sales__source partitions=default.windows kinds=hive owners=team:hive
 default/sales__load sales deps=sales__dump partitions=default.windows kinds=hdfs,hive,spark owners=team:hive
 default/sales__source sales deps=- partitions=- kinds=hive owners=team:hive
-default/status default deps=- partitions=- kinds=hive owners=
+default/status sales deps=- partitions=- kinds=hive owners=
 """
 
 
@@ -130,6 +130,9 @@ def test_a_policy_has_a_page_that_nothing_materializes() -> None:
     defs = build_defs(fin, catalog)
     page = specs(defs)["fin/status"]
     assert (page.group_name, list(page.deps), page.partitions_def) == ("fin", [], None)
+    two = policy().model_copy(update={"databases": databases})
+    assert specs(build_defs(two))["default/status"].group_name == "default"
+    assert {spec.group_name for spec in specs(build_defs(policy())).values()} == {"sales"}, "its lineage opens by itself"
     assert not defs.resolve_asset_graph().get(page.key).is_executable
     assert len(specs(defs)) == 1 + 3 * len(databases) + 3
     names = Names.of(fin)
