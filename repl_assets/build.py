@@ -103,7 +103,7 @@ def policy_definitions(
     witness = policy.witness.schedule if SAME_OBJECTS in policy.checks.run else None
     schedules += [same_objects_schedule(policy, witness)] if witness else []
     return dg.Definitions(
-        assets=[asset for part in parts for asset in part.assets],
+        assets=[specs.status(), *(asset for part in parts for asset in part.assets)],
         asset_checks=[*checks, *of_partitions],
         jobs=[
             *(job for part in parts for job in part.jobs),

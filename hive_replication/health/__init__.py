@@ -10,20 +10,33 @@ Keep out of here: changes of either side, and who shows what is found (``cli``, 
 from hive_replication.health.advice import advice_on
 from hive_replication.health.alarms import Alarm, AlarmKind, conditions, open_alarms, unreachable, without_dumps
 from hive_replication.health.history import HistoryEntry, history
-from hive_replication.health.policy_status import DatabaseStatus, HeldStatus, PolicyStatus, policy_status
+from hive_replication.health.policy_status import (
+    Condition,
+    DatabaseStatus,
+    HeldStatus,
+    PolicyStatus,
+    condition_by_lag,
+    held_by_lag,
+    policy_status,
+    what_to_do,
+)
 
 __all__ = [
     "Alarm",
     "AlarmKind",
+    "Condition",
     "DatabaseStatus",
     "HeldStatus",
     "HistoryEntry",
     "PolicyStatus",
     "advice_on",
+    "condition_by_lag",
     "conditions",
+    "held_by_lag",
     "history",
     "open_alarms",
     "policy_status",
     "unreachable",
+    "what_to_do",
     "without_dumps",
 ]

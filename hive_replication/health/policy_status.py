@@ -149,7 +149,7 @@ def _database(connection: Connection, reach: Reachable, lag: Lag, kept: KeptReco
         lag.target_database,
         condition,
         lag,
-        unreadable or marked or lag.cure or _advice(condition, lag),
+        unreadable or marked or lag.cure or what_to_do(condition, lag),
         tuple(held_status(state, lag)),
         state.paused,
         state.undone,
@@ -194,7 +194,29 @@ def condition_of(state: ReplicaState, lag: Lag, target: float, *, known: bool = 
     return "up to date"
 
 
-def _advice(condition: Condition, lag: Lag) -> str:
+def condition_by_lag(lag: Lag, target: float) -> Condition:
+    """The condition of a replica of which only the lag was read (pure), as :func:`condition_of` finds it.
+
+    Args:
+        lag: of the replica, by servers that answered.
+        target: the policy's limit of the lag, in seconds.
+    """
+    stopped: dict[str, Condition] = {"paused": "paused", "undone": "undone"}
+    found: list[tuple[bool, Condition]] = [
+        (lag.unreadable or bool(lag.hidden), "unknown"),
+        (bool(lag.stopped), stopped.get(lag.stopped.partition(" ")[0], "failed over")),
+        (lag.applied is None, "bootstrap unfinished" if lag.loading else "no replica"),
+        (bool(lag.gap), "gap"),
+        (bool(lag.held), "tables held"),
+        (lag.seconds_behind is None, "unknown"),
+        ((lag.seconds_behind or 0.0) > target or bool(lag.changed), "behind"),
+        (True, "up to date"),
+    ]
+    return next(condition for holds, condition in found if holds)
+
+
+def what_to_do(condition: Condition, lag: Lag) -> str:
+    """What to do about a replica, "" where nothing is to be done (pure)."""
     name, target = lag.database, lag.target_database
     return {
         "unknown": f"{lag.problem}: hive-repl doctor" if lag.problem else "hive-repl doctor",
@@ -219,6 +241,15 @@ def held_status(state: ReplicaState, lag: Lag) -> Iterator[HeldStatus]:
         reason, known = plain(one.reason), one.history
         advice = advice_on_held(one.table, reason, lag.database, lag.target_database)
         yield HeldStatus(one.table, one.after, known.evid, reason, advice, known.since, known.attempts, one.next_attempt)
+
+
+def held_by_lag(lag: Lag) -> Iterator[HeldStatus]:
+    """The held tables of a replica of which only the lag was read (pure), without their history."""
+    applied = {one.table: one.applied for one in lag.tables}
+    for table, held in lag.held:
+        reason = plain(held)
+        advice = advice_on_held(table, reason, lag.database, lag.target_database)
+        yield HeldStatus(table, applied.get(table, 0), 0, reason, advice)
 
 
 def _left_out(connection: Connection, reach: Reachable, lag: Lag) -> tuple[tuple[str, ...], tuple[str, ...]]:

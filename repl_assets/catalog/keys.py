@@ -167,8 +167,13 @@ class Names:
         """``<policy>/<db>__tables``: the asset whose partitions are the tables of a database in overflow."""
         return dg.AssetKey([self.policy, f"{component(database)}__tables"])
 
+    @property
+    def status(self) -> dg.AssetKey:
+        """``<policy>/status``: the policy's page; the keys of databases end with ``__`` and a stage."""
+        return dg.AssetKey([self.policy, "status"])
+
     def own(self, keys: Iterable[dg.AssetKey], databases: Collection[str]) -> list[dg.AssetKey]:
-        """Those keys that are of this policy's assets: those of other projects of the instance may begin with its name, too.
+        """Those keys that are of this policy's databases: those of other projects of the instance may begin with its name, too.
 
         Args:
             keys: of whatever assets.

@@ -78,6 +78,21 @@ class Specs:
             partitions_def=None if stage == "source" else self.names.windows,
         )
 
+    def status(self) -> dg.AssetSpec:
+        """The spec of the policy's page, which nothing materializes: the sensor ``alarms`` observes it."""
+        source, target = escaped(self.policy.source.metastore), escaped(self.policy.target.metastore)
+        name, databases = self.policy.name, [*self.policy.databases]
+        own = None if name == "default" else name
+        return self._spec(
+            self.names.status,
+            deps=[],
+            description=f"Policy {name}: what is behind or failed, and what to do, of all databases from {source} to {target}.",
+            # Dagster's lineage opens a group that is the only one: with one database, that shows what is wrong at once.
+            group_name=self.names.group(databases[0]) if len(databases) == 1 else own,
+            kinds={"hive"},
+            owner="",
+        )
+
     def tables(self, database: CatalogDatabase) -> dg.AssetSpec:
         """The spec of all tables of a database in overflow, which are its partitions."""
         return self._spec(

@@ -80,14 +80,19 @@ def answer(instance: dg.DagsterInstance, names: Names, databases: Sequence[str],
             instance.report_runless_asset_event(event)
 
 
+def alarms_table(alarms: Sequence[OpenAlarm]) -> dg.MarkdownMetadataValue:
+    """Since when alarms are open, and what to do."""
+    rows = [(when(one.since), one.title, one.advice, link("look", one.path) if one.path else "") for one in alarms]
+    return markdown_table(("since", "what", "what to do", ""), rows, len(rows))
+
+
 def _of(alarms: tuple[OpenAlarm, ...], database: str) -> list[OpenAlarm]:
     return [one for one in alarms if one.database in ("", database)]
 
 
 def _fields(alarms: tuple[OpenAlarm, ...], database: str) -> dict[str, Any]:
     found = _of(alarms, database)
-    rows = [(when(one.since), one.title, one.advice, link("look", one.path) if one.path else "") for one in found]
-    table = {"alarms": markdown_table(("since", "what", "what to do", ""), rows, len(rows))} if rows else {}
+    table = {"alarms": alarms_table(found)} if found else {}
     return {
         "passed": not found,
         "severity": dg.AssetCheckSeverity.WARN,  # what is wrong fails where it is

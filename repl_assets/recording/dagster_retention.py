@@ -191,7 +191,8 @@ def _own(
     """What the rows of a policy's assets meet, some assets at a time; other projects' keys may begin with its name, too."""
     prefix = dg.AssetKey([names.policy]).to_string().removesuffix("]") + ","
     rows = _rows(instance, sql.select(column).where(column.startswith(prefix, autoescape=True), *where).distinct())
-    keys = names.own((dg.AssetKey(json.loads(row[0])) for row in rows), policy.databases)
+    found = [dg.AssetKey(json.loads(row[0])) for row in rows]
+    keys = [*names.own(found, policy.databases), *(key for key in found if key == names.status)]
     for start in range(0, len(keys), _CHUNK):
         yield column.in_([key.to_string() for key in keys[start : start + _CHUNK]])
 

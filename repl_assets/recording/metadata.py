@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,11 @@ from urllib.parse import quote
 import dagster as dg
 
 from hive_replication.load.records import is_unused
-from hive_replication.load.report import object_of
 from hive_replication.markdown import link, table
 from hive_replication.units import count, size, unbroken
 from repl_assets.catalog.keys import Names, partition_name
 from repl_assets.dagster_private import DATA_VERSION_TAG
+from repl_assets.recording.object_metadata import LoadName
 
 if TYPE_CHECKING:
     from hive_replication import DumpResult
@@ -86,8 +85,7 @@ def recovery_metadata(recovery: Recovery) -> dict[str, Any]:
 def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, Any]:
     """Metadata of a load. Figures are numbers, which Dagster plots; what it did in detail are tables."""
     metadata: dict[str, Any] = {
-        "directory": dg.PathMetadataValue(report.directory),
-        **report_metadata(report),
+        **LoadName.of(report, report.directory).metadata,
         "from_evid": report.from_evid,
         "to_evid": report.to_evid,
         "operations": sum(report.applied.values()),
@@ -107,12 +105,6 @@ def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, 
         }
         metadata |= {"not copied (MB)": round(spared.bytes / 1e6, 6)} if spared.bytes >= 0 else {}
     return metadata | dict(report.privileges) | _details(report, names, database)
-
-
-def report_metadata(report: LoadReport) -> dict[str, Any]:
-    """What the load is called and where its whole report lies, as far as they are known."""
-    window = {"window": report.window} if report.window else {}
-    return window | ({"report": dg.PathMetadataValue(report.kept)} if report.kept else {})
 
 
 def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.MarkdownMetadataValue]:
@@ -163,32 +155,6 @@ def _proven(report: LoadReport) -> int:
     if not report.held:
         return len(report.copies)
     return sum(not is_unused(report, copy) for copy in report.copies)
-
-
-def object_figures(
-    report: LoadReport, objects: Collection[tuple[str, str | None]]
-) -> dict[tuple[str, str | None], dict[str, Any]]:
-    """By table and partition on the target: how many files a load brought, their bytes, and how they are proven.
-
-    The files are read once, whatever their number; of an object without files there is no entry.
-    """
-    files, sizes = Counter[tuple[str, str | None]](), Counter[tuple[str, str | None]]()
-    proofs: dict[tuple[str, str | None], Counter[str]] = {}
-    for copy in report.copies:
-        table, partition = object_of(copy.task.object_name)
-        key = (table, partition) if (table, partition) in objects else (table, None)
-        if key in objects and not is_unused(report, copy):
-            files[key] += 1
-            sizes[key] += copy.size
-            proofs.setdefault(key, Counter())[copy.proof.algorithm] += 1
-    return {
-        key: {
-            "files": files[key],
-            "bytes": sizes[key],
-            "proof": ", ".join(f"{number} by {algorithm}" for algorithm, number in sorted(found.items())),
-        }
-        for key, found in proofs.items()
-    }
 
 
 def _proof(copy: CopyResult) -> Sequence[object]:

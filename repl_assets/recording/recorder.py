@@ -16,7 +16,8 @@ from hive_replication.load.report import Commit, LoadReport, Touched
 from repl_assets.catalog.keys import UNRECORDED_TAG, Names, partition_key, partition_name
 from repl_assets.catalog.run_partitions import surplus
 from repl_assets.dagster_private import DATA_VERSION_TAG, delete_dynamic_partitions
-from repl_assets.recording.metadata import commits_metadata, object_figures, report_metadata
+from repl_assets.recording.metadata import commits_metadata
+from repl_assets.recording.object_metadata import LoadName, object_metadata
 
 MOST_PARTITIONS = 10_000  # that Dagster knows of one table: the newest
 MOST_EVENTS = 200  # objects of one load that its own run logs
@@ -45,6 +46,8 @@ class Recorder:
 
     def record(self, report: LoadReport, directory: str) -> None:
         """Registers partitions, then logs dump and replica of each changed object, in this order: Dagster compares times."""
+        from hive_replication.load.records.report_rows import report_rows  # takes 0.3 s, which definitions do not wait for
+
         gone: list[tuple[Touched, str | None]] = []
         for touched in report.touched:
             if not self._overflow:
@@ -54,6 +57,7 @@ class Recorder:
         partitions = [(touched, key) for touched, key in gone if key is not None][: MOST_EVENTS - len(tables)]
         for touched, key in (*partitions, *tables):  # tables last: retention reads in a table's last entry whether it was dropped
             self._log_dropped(touched, key)
+        load = LoadName.of(report, directory)
         objects = [(touched, partition) for touched in report.touched for partition in self._objects(touched)]
         logged = {touched.source_table for touched, _ in objects[:MOST_EVENTS]}
         left = {touched.source_table for touched, _ in objects[MOST_EVENTS:]}
@@ -62,19 +66,19 @@ class Recorder:
         if self._overflow and left:
             tables = self.names.tables(self.database)
             commits = {one.source_table: one.commits[-1] for one in report.touched if one.commits}
-            metadata = {"tables": len(left), UNRECORDED: True, **_commits(commits)}
+            metadata = {"tables": len(left), UNRECORDED: True, **load.metadata, **_commits(commits)}
             self.context.log_event(dg.AssetObservation(tables, metadata=metadata))
         read = {touched.source_table: touched.evid for touched in report.touched if touched.source_table in logged}
         self.sources(() if self._overflow else read.items())
         for touched in report.touched if not self._overflow else ():
             if touched.source_table in left or touched.source_table not in logged:
-                self._observe(touched, unrecorded=touched.source_table in left)
-        figures = object_figures(report, {(touched.table, partition) for touched, partition in objects[:MOST_EVENTS]})
-        metadata = {"directory": dg.PathMetadataValue(directory), **report_metadata(report)}
+                self._observe(touched, load if touched.source_table in left else None)
+        logged_now = {(touched.table, partition): touched.evid for touched, partition in objects[:MOST_EVENTS]}
+        metadata = object_metadata(load, report_rows(report), logged_now)
         for touched, partition in objects[:MOST_EVENTS]:
             commits = [one for one in touched.commits if partition in (None, one.partition)]
-            own = figures.get((touched.table, partition), {"files": 0, "bytes": 0})
-            self.materialize(touched.source_table, partition, touched.evid, metadata | own | commits_metadata(commits))
+            own = metadata[touched.table, partition] | commits_metadata(commits)
+            self.materialize(touched.source_table, partition, touched.evid, own)
 
     def materialize(self, table: str, partition: str | None, evid: int, metadata: Mapping[str, Any]) -> None:
         """Logs dump and replica of a table without partitions or of a Hive partition, in this order.
@@ -173,14 +177,14 @@ class Recorder:
         elif touched.source_table not in self.partitioned and not touched.dropped_partitions:
             yield None
 
-    def _observe(self, touched: Touched, *, unrecorded: bool) -> None:
+    def _observe(self, touched: Touched, left_out_of: LoadName | None) -> None:
         metadata = {
             "evid": touched.evid,
             "partitions": len(touched.partitions),
             "dropped partitions": len(touched.dropped_partitions),
             "dropped": touched.dropped,
-            UNRECORDED: unrecorded,
-            **_commits({one.partition: one for one in touched.commits} if unrecorded else {}),
+            UNRECORDED: left_out_of is not None,
+            **(left_out_of.metadata | _commits({one.partition: one for one in touched.commits}) if left_out_of else {}),
         }
         self.context.log_event(
             dg.AssetObservation(self.names.table(self.database, touched.source_table, "load"), metadata=metadata)

@@ -1,7 +1,8 @@
 """The sensor that notifies operators: once when a condition begins, and once when it ends.
 
 It observes finished runs, answers of checks, lags, held tables, gaps and the source's retention, and notifies the channels that
-the environment names (``resources.notification_channels``). If a channel cannot be reached, the next tick tries again.
+the environment names (``resources.notification_channels``). If a channel cannot be reached, the next tick tries again. It shows
+what it has read on the policy's page, too (``status_page``).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from sensors.alarms.dropped_tables import DroppedTables
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered, undecided
 from sensors.alarms.failed_runs import Outcome, alarm_after, mended, of_no_database, outcomes, to_repair, with_held
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
+from sensors.alarms.status_page import Seen, show
 from sensors.connections import connect_for_tick, require_dump_root
 from sensors.drift import all_in_ticks
 from sensors.lag import KeptReader
@@ -140,14 +142,16 @@ def tick(
     alarms = _with_problem(alarms, names.policy, watched.problem, now)
     cursor = replace(cursor, alarms=alarms, finished=runs, time=now)
     cursor = replace(cursor, alarms=_notify(context, policy, cursor, receivers))
-    cursor = _with_conditions(cursor, observe, policy, _looked(context.instance, policy, alarms))
+    cursor, seen = _with_conditions(cursor, observe, policy, _looked(context.instance, policy, alarms))
     alarms = without_closed(_notify(context, policy, cursor, receivers))
     context.update_cursor(_keep(context.instance, policy, replace(cursor, alarms=alarms)))
     lasting = {key: one for key, one in alarms.items() if one.ended is None}
     for one in lasting.values():
         if one.since < now:  # the log has the others
             context.log.warning(_text(one, "open", os.environ.get(DAGSTER_URL, "")))
-    answer(context.instance, names, sorted(policy.databases), tuple(map(_open, lasting.values())))
+    shown = tuple(map(_open, lasting.values()))
+    answer(context.instance, names, sorted(policy.databases), shown)
+    show(context.instance, policy, seen, shown, now)
     return dg.SkipReason(f"{count(len(lasting), 'alarm')}: {'; '.join(lasting)}" if lasting else "no alarms")
 
 
@@ -206,13 +210,15 @@ def _looked(instance: dg.DagsterInstance, policy: Policy, alarms: Mapping[str, O
     return all_in_ticks(instance, Names.of(policy), databases) if policy.drift else dict.fromkeys(databases, inf)
 
 
-def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, looked: Mapping[str, float]) -> AlarmCursor:
+def _with_conditions(
+    cursor: AlarmCursor, observe: Observe, policy: Policy, looked: Mapping[str, float]
+) -> tuple[AlarmCursor, Seen]:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
     try:
         lags, short, no_dumps, dropped = observe(to_repair(cursor.alarms.values(), cursor.time))
     except ReplicationError as error:
         alarm = unreachable(error, policy)
-        return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))
+        return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time)), Seen(problem=str(error))
     cursor = replace(cursor, alarms=with_held(cursor.alarms, lags))
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
@@ -220,7 +226,8 @@ def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, look
     gone = tuple(one.database for one in lags if not one.in_source)
     ended += [key for key, one in cursor.alarms.items() if one.alarm.kind == "failed check" and one.alarm.database in gone]
     alarms = updated(cursor.alarms, present, ended, cursor.time)
-    return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags, policy), gone=gone)
+    replicas = with_replicas(cursor.replicas, lags, policy)
+    return replace(cursor, alarms=alarms, replicas=replicas, gone=gone), Seen(tuple(lags))
 
 
 def _notify(

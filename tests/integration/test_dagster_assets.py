@@ -219,6 +219,10 @@ def test_what_a_large_load_leaves_out_is_recorded_by_a_job(project: Project, mon
     for key in (project.table("parts"), project.table("parts", "dump")):
         assert sorted(str(event.partition) for event in project.events(key)) == days
     assert [event.partition for event in project.events(project.table("plain"))] == [None]
+    entries = [event.metadata for event in project.events(project.table("parts")) + project.events(project.table("plain"))]
+    assert {frozenset(one.keys() - {"partition"}) for one in entries} == {
+        frozenset(("directory", "window", "report", "evid", "files", "bytes"))
+    }
 
     for n in (2, 3, 4, 5, 6):
         warehouse.load_data(f"parts PARTITION (ds='{n}')", "1\n")
@@ -228,6 +232,9 @@ def test_what_a_large_load_leaves_out_is_recorded_by_a_job(project: Project, mon
     new = project.events(project.table("parts"))[: -len(days)]
     assert sorted(str(event.partition) for event in new) == ["ds=2", "ds=3", "ds=4", "ds=5", "ds=6"]
     assert [str(event.partition) for event in new if (event.description or "").startswith("Dropped")] == ["ds=6"]
+    filled = [event.metadata for event in new if event.partition != "ds=6"]
+    assert [(one["files"].value, str(one["proof"].value).split(" ", 1)[0]) for one in filled] == [(1, "1")] * 4
+    assert len({one["report"].value for one in filled}) == 1
     assert project.recorded() == 0
 
 

@@ -29,6 +29,7 @@ from hive_replication.metastore.types import NotificationEvent
 from repl_assets.catalog.catalog import read_catalog
 from repl_assets.catalog.keys import Names
 from repl_assets.definitions import build_defs
+from repl_assets.recording.metadata import asset_url
 from resources.connection import ReplicationConnection
 from resources.embedded.policy import save_policy
 from resources.notification_channels import WEBHOOK
@@ -250,9 +251,15 @@ def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None
             assert record.asset_observation is not None
             return {name: value.value for name, value in record.asset_observation.metadata.items()}
 
+        def page() -> tuple[object, object, bool]:
+            found = observed(names.status)
+            shown = f"[{replicated.database}]({asset_url(load)}) | {policy.target_of(replicated.database)} | behind |"
+            return found["databases up to date"], found["open alarms"], shown in str(found["databases"])
+
         tick("alarms")
         tick("lag")
         assert web.take() == {}
+        assert page() == (1, 0, False)
         assert observed(load)["behind (s)"] == 0
         replicated.load_data("plain", "12345\n")
         time.sleep(2)
@@ -261,6 +268,7 @@ def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None
         assert observed(load)["waiting (MB)"] == observed(plain)["waiting (MB)"] == 6e-6
         (alarm,) = web.take()["/"]["alarms"]
         assert (alarm["state"], alarm["about"]) == ("begins", replicated.database)
+        assert page() == (0, 1, True)
         check = dg.AssetCheckKey(load, "up_to_date")
         (found,) = instance.event_log_storage.get_asset_check_execution_history(check, limit=1)
         assert found.status == AssetCheckExecutionRecordStatus.FAILED
@@ -269,6 +277,7 @@ def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None
         tick("alarms")
         assert observed(plain)["events waiting"] == 0
         assert [one["state"] for one in web.take()["/"]["alarms"]] == ["ends"]
+        assert page() == (1, 0, False)
         assert len(LoggedConnection.read) == len(set(LoggedConnection.read)) > 0  # both sensors read each event once
         (found,) = instance.event_log_storage.get_asset_check_execution_history(check, limit=1)
         assert found.status == AssetCheckExecutionRecordStatus.SUCCEEDED

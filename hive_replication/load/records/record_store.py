@@ -13,12 +13,11 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
-from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hive_replication.dump.format.closed_directories import passed_over_if_closed
@@ -26,11 +25,12 @@ from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.layout.directories import token_time
 from hive_replication.load.records.record import Record, record_of, record_text
+from hive_replication.load.records.report_file import read_report, write_report
 from hive_replication.load.report import LoadReport
 from hive_replication.logs import about
 from hive_replication.policy import Policy
 from hive_replication.policy.warehouse import pair_hash
-from hive_replication.storage import Denied, FileStatus, Storage, TooLarge, paths
+from hive_replication.storage import Denied, FileStatus, Storage, paths
 
 if TYPE_CHECKING:
     from hive_replication.load.records.report_rows import ReportRow
@@ -40,9 +40,7 @@ _LOG = logging.getLogger(__name__)
 _NAME = re.compile(r"(?P<id>\d{13}[0-9a-f]{8})-(?P<what>[a-z0-9-]+)\.(?P<ending>json|parquet)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _WINDOW = re.compile(r"(?:(\d{1,19})|bootstrap|repair|recovery)-(\d{1,19})")
-_CHUNK = 1 << 20  # bytes
-_SMALL = 4 << 20  # bytes that are sent in one request
-_MOST, _MOST_REPORT = 1 << 20, 1 << 30  # bytes of a record, and of a report: of some twelve million files
+_MOST = 1 << 20  # bytes of a record
 _BOOTSTRAPS = 100  # the newest, which are read where there was no window
 
 
@@ -103,7 +101,7 @@ class RecordStore:
         try:
             if report is not None:
                 record = replace(record, report=f"{name}.parquet")
-                self._write(record, report)
+                write_report(self._storage, record.report, report, record_text(record))
             self._storage.write_once(f"{name}.json", record_text(record))
         except (ReplicationError, OSError) as error:
             _LOG.warning("the record of the %s could not be kept: %s", record.action, error, extra=about(record.database))
@@ -117,20 +115,6 @@ class RecordStore:
             self._storage.write(self._mark, record.id.encode())
         except (ReplicationError, OSError) as error:
             _LOG.warning("sensors notice the %s later: %s", record.action, error, extra=about(record.database))
-
-    def _write(self, record: Record, report: LoadReport) -> None:
-        from hive_replication.load.records.report_rows import report_rows, write_rows
-
-        with TemporaryFile() as file:
-            write_rows(file, report_rows(report), record_text(record))
-            size = file.seek(0, 2)
-            file.seek(0)
-            if size <= _SMALL:
-                self._storage.write_once(record.report, file.read())
-                return
-            unfinished = f"{paths.parent(record.report)}/.{paths.name(record.report)}.new"
-            self._storage.create(unfinished, iter(lambda: file.read(_CHUNK), b""), overwrite=True)
-            self._storage.rename(unfinished, record.report)
 
     def names(self, most: int | None = None, since: float = 0.0) -> list[Kept]:
         """Records by their names, the newest first, but for :attr:`closed` days.
@@ -216,23 +200,22 @@ class RecordStore:
             BadRequest: the load has no report.
             ReplicationError: it is damaged, or cannot be read.
         """
-        from hive_replication.load.records.report_rows import read_rows
-
         if not record.report:
             raise BadRequest(f"the {record.action} {record.window} of {record.database} left no report: {record.text}")
-        with TemporaryFile() as file:
-            self._fetch(record.report, file)
-            yield from read_rows(file)
+        yield from read_report(self._storage, record.report)
 
-    def _fetch(self, uri: str, file: IO[bytes]) -> None:
-        try:
-            for chunk in self._storage.stream(uri):
-                if file.tell() + len(chunk) > _MOST_REPORT:
-                    raise TooLarge(f"the report {uri} has more than the {_MOST_REPORT:,} bytes that are read: read it with Spark")
-                file.write(chunk)
-        except FileNotFoundError as error:
-            raise BadRequest(f"the report {uri} is not kept any more") from error
-        file.seek(0)
+    def rows_at(self, uri: str, columns: Sequence[str]) -> Iterator[ReportRow]:
+        """Some columns of the rows of a report by its URI, read as by :meth:`rows`.
+
+        Raises:
+            BadRequest: it is no report of this database, or it is not kept any more.
+            ReplicationError: it is damaged, or cannot be read.
+        """
+        place = uri.removeprefix(f"{self._days}/")
+        day, _, name = place.partition("/")
+        if place == uri or not (_DAY.fullmatch(day) and _NAME.fullmatch(name)):
+            raise BadRequest(f"{uri} is no report of this database below the dump root")
+        yield from read_report(self._storage, uri, columns)
 
     def expired(self, before: float) -> list[FileStatus]:
         """Directories of days before a time, seconds since the epoch, and files of records of earlier versions from before it.

@@ -17,8 +17,9 @@ from hive_replication.errors import MetastoreError
 from hive_replication.health import advice_on
 from hive_replication.health.alarms import conditions, open_alarms
 from hive_replication.health.history import merged
-from hive_replication.health.policy_status import condition_of, held_status, policy_status
+from hive_replication.health.policy_status import condition_by_lag, condition_of, held_by_lag, held_status, policy_status
 from hive_replication.lag import Lag
+from hive_replication.lag.compute_lag import stopped
 from hive_replication.load.journal.journal import Entry, Status
 from hive_replication.load.records import Record
 from hive_replication.load.replica.held_retries import Quarantine
@@ -52,6 +53,30 @@ LEVEL = ReplicaState(source="s/sales", applied=100)
 def test_the_gravest_condition_is_told(state: ReplicaState, lag: Lag, expected: str) -> None:
     assert condition_of(state, lag, 900) == expected
     assert condition_of(state, lag, 900, known=False) == "unknown"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        LEVEL,
+        ReplicaState(),
+        replace(LEVEL, applied=None, checkpoint="hdfs://d/1"),
+        LEVEL.quarantine("t", 90, "no space"),
+        replace(LEVEL.quarantine("t", 90, "no space"), paused="since 10:00 by jo"),
+        replace(LEVEL, undone=90),
+        replace(LEVEL, failed_over="opened"),
+        ReplicaState(failed_over="opened"),
+    ],
+)
+@pytest.mark.parametrize("lag", [WELL, replace(WELL, seconds_behind=901.0), replace(WELL, gap="events are missing")])
+def test_a_lag_alone_tells_the_same_condition(state: ReplicaState, lag: Lag) -> None:
+    """As Dagster's page of a policy has it, for which nothing is asked."""
+    held = tuple(sorted(state.held.items()))
+    read = replace(lag, applied=state.last_id, stopped=stopped(state), held=held, loading=state.checkpoint)
+    assert condition_by_lag(read, 900) == condition_of(state, lag, 900)
+    assert [(one.table, one.reason, one.advice) for one in held_by_lag(read)] == [
+        (one.table, one.reason, one.advice) for one in held_status(state, lag)
+    ]
 
 
 def test_a_raw_message_of_an_earlier_version_is_shown_in_words() -> None:

@@ -19,7 +19,7 @@ from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.layout.directories import new_token
-from hive_replication.load.records import Record, RecordStore, last_asked, record_store
+from hive_replication.load.records import Record, RecordStore, last_asked, report_file
 from hive_replication.load.records.record import record_of, record_text
 from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.report import Held, LoadReport, Skipped, Touched, object_of
@@ -147,7 +147,7 @@ def test_a_small_report_that_becomes_large_is_not_read(store: RecordStore) -> No
 
 def test_a_report_that_is_larger_than_any_is_not_fetched(store: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = store.keep(record(), LoadReport("dir", "sales", 1, 9))
-    monkeypatch.setattr(record_store, "_MOST_REPORT", 100)
+    monkeypatch.setattr(report_file, "_MOST", 100)
     with pytest.raises(ReplicationError, match=r"1-9.parquet has more than the 100 bytes that are read: read it with Spark"):
         list(store.rows(kept))
 
@@ -236,6 +236,26 @@ def test_records_are_kept_by_days_and_those_of_earlier_versions_are_read(tmp_pat
     earlier.rename(tmp_path / "elsewhere")
     earlier.write_text("is not listed for what the days have")
     assert [one.window for one in store.newest(2)] == ["20-30", "10-20"]
+
+
+def test_a_report_is_read_by_its_uri_where_it_is_one_of_the_database(store: RecordStore, tmp_path: Path) -> None:
+    touched = (Touched("t", "t", 8, partitions=("ds=1",)),)
+    kept = store.keep(record(), LoadReport("dir", "sales", 1, 9, copies=Copies([copied("sales.t/ds=1")]), touched=touched))
+    rows = list(store.rows_at(kept.report, ("section", "partition", "size")))
+    assert [(row.section, row.partition, row.size) for row in rows] == [
+        ("table", None, None),
+        ("partition", "ds=1", None),
+        ("file", "ds=1", 5),
+    ]
+    assert {row.target for row in rows} == {None}
+    other = f"{kept.report}/../{Path(kept.report).name}"
+    (tmp_path / "else.parquet").write_bytes(b"not ours")
+    for uri in ((tmp_path / "else.parquet").as_uri(), other, kept.report.replace(SALES, "hr"), ""):
+        with pytest.raises(BadRequest, match="is no report of this database"):
+            list(store.rows_at(uri, ("section",)))
+    Path(kept.report.removeprefix("file://")).unlink()
+    with pytest.raises(BadRequest, match="is not kept any more"):
+        list(store.rows_at(kept.report, ("section",)))
 
 
 def test_one_day_tells_that_there_was_a_replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ from hive_replication.policy.model import Warehouse
 from hive_replication.process import this_process
 from repl_assets import definitions
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
-from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG
+from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG, Names
 from repl_assets.components import ReplicationPolicy, reading, replication_policy
 from repl_assets.components.last_policy import keep_policy, kept_policy
 from repl_assets.definitions import build_defs
@@ -91,6 +91,7 @@ default/sales/seen__source sales deps=orders__source partitions=- kinds=hive,vie
 default/sales__dump sales deps=sales__source partitions=default.windows kinds=hive owners=team:hive
 default/sales__load sales deps=sales__dump partitions=default.windows kinds=hdfs,hive,spark owners=team:hive
 default/sales__source sales deps=- partitions=- kinds=hive owners=team:hive
+default/status sales deps=- partitions=- kinds=hive owners=
 """
 
 
@@ -117,6 +118,25 @@ def shown(spec: dg.AssetSpec) -> str:
 
 def test_specs_are_as_they_were() -> None:
     assert "".join(shown(spec) for _, spec in sorted(specs(build_defs(policy(), CATALOG)).items())) == EXPECTED
+
+
+def test_a_policy_has_a_page_that_nothing_materializes() -> None:
+    """Beside a database of its name, and one whose tables have names like it; in the group of the policy."""
+    databases = {name: name for name in ("status", "fin", "sales")}
+    fin = policy().model_copy(update={"name": "fin", "databases": databases})
+    catalog = Catalog(
+        (database("status", CatalogTable("status", False, "", "", (), (), "", "")), database("fin"), database("sales"))
+    )
+    defs = build_defs(fin, catalog)
+    page = specs(defs)["fin/status"]
+    assert (page.group_name, list(page.deps), page.partitions_def) == ("fin", [], None)
+    two = policy().model_copy(update={"databases": databases})
+    assert specs(build_defs(two))["default/status"].group_name == "default"
+    assert {spec.group_name for spec in specs(build_defs(policy())).values()} == {"sales"}, "its lineage opens by itself"
+    assert not defs.resolve_asset_graph().get(page.key).is_executable
+    assert len(specs(defs)) == 1 + 3 * len(databases) + 3
+    names = Names.of(fin)
+    assert names.own([page.key, names.database("status", "load")], databases) == [names.database("status", "load")]
 
 
 def test_metadata() -> None:
@@ -278,7 +298,7 @@ def test_more_tables_than_the_limit_are_partitions_of_one_asset(log: pytest.LogC
     dg.Definitions.validate_loadable(defs)
     found = specs(defs)
     database = {f"default/sales__{stage}" for stage in ("source", "dump", "load")}
-    assert found.keys() == database | {"default/sales__tables"}
+    assert found.keys() == database | {"default/sales__tables", "default/status"}
     tables = found["default/sales__tables"]
     assert shown(tables).split()[1:4] == ["sales", "deps=sales__load,sales__source", "partitions=default.sales:tables"]
     assert "The 3 tables and views of sales_copy" in str(tables.description)
@@ -368,7 +388,7 @@ def test_without_any_catalog_there_are_the_database_assets(tmp_path: Path, log: 
     made.write_state_to_path(tmp_path / "state")
     assert "no tables are known yet" in log.text
     found = specs(made.build_defs_from_state(NO_CONTEXT, tmp_path / "state"))
-    assert sorted(found) == ["default/sales__dump", "default/sales__load", "default/sales__source"]
+    assert sorted(found) == ["default/sales__dump", "default/sales__load", "default/sales__source", "default/status"]
 
 
 def test_sources_that_hang_delay_a_load_by_one_deadline_together(
@@ -394,7 +414,7 @@ def test_sources_that_hang_delay_a_load_by_one_deadline_together(
 def test_a_damaged_catalog_is_none(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
     (tmp_path / "state").write_text("{", encoding="utf-8")
     made = component(policy=policy().model_dump(mode="json"))
-    assert len(specs(made.build_defs_from_state(NO_CONTEXT, tmp_path / "state"))) == 3
+    assert len(specs(made.build_defs_from_state(NO_CONTEXT, tmp_path / "state"))) == 4
     assert "unreadable" in log.text
 
 
@@ -497,7 +517,7 @@ def edited(folder: Path, *texts: str) -> subprocess.CompletedProcess[str]:
 def test_a_policy_that_is_not_valid_leaves_the_last_one_in_use_with_an_alarm(tmp_path: Path) -> None:
     """Code servers that a daemon starts load the file as it is, once a minute."""
     done = edited(tmp_path, "valid", "databases: [", "no: policy", "valid")
-    loaded = "sales__dump sales__load sales__source alarms catalog lag notification_log recording"
+    loaded = "sales__dump sales__load sales__source status alarms catalog lag notification_log recording"
     said = done.stdout.splitlines()
     assert said[1::2] == [loaded] * 8, done.stderr
     assert said[0] == said[2] == said[12] == said[14] == "no problem"
@@ -616,7 +636,7 @@ def test_definitions_load_from_an_installed_package(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.stdout == f"{tmp_path / 'repl_assets/definitions.py'} 3\n", done.stderr
+    assert done.stdout == f"{tmp_path / 'repl_assets/definitions.py'} 4\n", done.stderr
 
 
 def test_no_policy_is_no_definitions(log: pytest.LogCaptureFixture) -> None:
@@ -643,7 +663,7 @@ def test_loading_is_quick_and_starts_no_jvm(tmp_path: Path) -> None:
         "import sys, psutil; cpu = lambda: sum(psutil.Process().cpu_times()[:2]);"
         "import dagster, pyarrow, pydantic, yaml; libraries = cpu();"
         "from repl_assets.definitions import defs; made = defs();"
-        "made.resolve_asset_graph(); assert len(list(made.resolve_all_asset_specs())) == 3;"
+        "made.resolve_asset_graph(); assert len(list(made.resolve_all_asset_specs())) == 4;"
         "print([name for name in ('pyspark', 'py4j', 'dagster_pyspark') if name in sys.modules], psutil.Process().children());"
         "print(cpu() / libraries)"
     )
@@ -711,7 +731,7 @@ for _ in range(3):
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.stdout.splitlines() == ["5 sales__dump sales__load sales__source"] * 3, done.stderr
+    assert done.stdout.splitlines() == ["5 sales__dump sales__load sales__source status"] * 3, done.stderr
     assert done.stderr.count("two policies are named 'default': defs.yaml is left out, defs.yaml is used; give each") == 2
 
 

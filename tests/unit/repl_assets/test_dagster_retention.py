@@ -109,6 +109,15 @@ def test_all_that_dagster_keeps_of_a_policy_is_forgotten_but_the_latest(tmp_path
         assert kept() == (1, 1, 3, [3], [3, 2, 1], {runs[-1], f"{runs[-1]}.db"})
 
 
+def test_old_observations_of_the_policy_s_page_are_forgotten(tmp_path: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        for key in (NAMES.status, dg.AssetKey(["dr_2", "status"])) * 3:
+            instance.report_runless_asset_event(dg.AssetObservation(key))
+        for dry_run in (True, False):
+            assert forget(instance, NAMES, POLICY, time.time() + 60, dry_run=dry_run)["observations forgotten"] == 2
+        assert len(instance.fetch_observations(NAMES.status, 10).records) == 1
+
+
 @pytest.mark.parametrize("path", [["dr", "stg_orders"], ["dr", "marts", "orders"], ["dr", "sales", "a", "b"]])
 def test_what_other_projects_keep_below_the_name_of_the_policy_stays(path: list[str], tmp_path: Path) -> None:
     theirs, ours = dg.AssetKey(path), NAMES.table("sales", "orders", "load")

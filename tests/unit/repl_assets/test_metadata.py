@@ -23,7 +23,6 @@ from repl_assets.recording.metadata import (
     lag_metadata,
     load_metadata,
     markdown_table,
-    object_figures,
     recovery_metadata,
     text_of,
 )
@@ -102,14 +101,6 @@ def test_proofs_are_few_and_narrow_enough_for_an_assets_page() -> None:
         lines[2]
         == "| db.orders/regi…ds=2026-01-02 | part-00000-3c8…nappy.parquet | 5\u00a0B | …1234abcd, from cmroot, 2 attempts |"
     )
-
-
-def test_an_object_has_its_files_bytes_and_proof() -> None:
-    copies = Copies([copied("db.t/ds=1", 7), copied("db.t/ds=1", 8), copied("db.t/ds=2", 8), copied("db.u/ds=1", 8)])
-    report = LoadReport("dir", "db", 1, 9, copies=copies, held=(Held(("u",), 1, 8, "no"),))
-    wanted = {("t", "ds=1"), ("u", "ds=1")}
-    assert object_figures(report, wanted) == {("t", "ds=1"): {"files": 2, "bytes": 10, "proof": "2 by CRC32C"}}
-    assert object_figures(report, {("t", None)})["t", None]["files"] == 3  # a table whose partitions are not entries
 
 
 @pytest.mark.parametrize(("size", "expected"), [(2_000_000, 2.0), (-1, None)])

@@ -2,6 +2,8 @@
 
 # No postponed annotations here: Dagster compares those of contexts as types.
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,10 +11,17 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
-from hive_replication.errors import MetastoreError, Refused
+from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.errors import MetastoreError, Refused, Unreachable
+from hive_replication.events.files import FileRef
+from hive_replication.load.copied_files import Copies
+from hive_replication.load.layout.directories import new_token
+from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Commit, LoadReport, Touched
 from hive_replication.metastore.types import Database, FieldSchema, Partition, Table
+from hive_replication.policy import Policy, Root
+from hive_replication.storage import Storage
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import LOADING_TAG, POLICY_TAG, UNRECORDED_TAG, Names, loading_tag
 from repl_assets.catalog.specs import Specs
@@ -318,3 +327,173 @@ def test_a_run_ends_in_time_though_there_is_little_to_record(
 def test_its_runs_are_of_the_policy() -> None:
     """Else no alarm tells of their failures, and retention keeps them for ever."""
     assert record_job(Specs(policy())).tags[POLICY_TAG] == policy().name
+
+
+def copied(name: str, number: int = 0) -> CopyResult:
+    file = FileRef(f"hdfs://s/{name}/{number}", "aa")
+    return CopyResult(CopyTask(file, f"hdfs://t/{name}/{number}", 7, f"db.{name}"), "source", 5, Proof("CRC32C", "12", True), 1)
+
+
+@dataclass
+class Kept:
+    """Loads with reports that are kept below a dump root, and what Dagster shows of them.
+
+    Args:
+        instance: Dagster.
+        root: of the dumps.
+    """
+
+    instance: dg.DagsterInstance
+    root: Path
+
+    def __post_init__(self) -> None:
+        self.storage = Storage((Root(uri=self.root.as_uri()),))
+        pair = {"pair": ("thrift://s:9083", "thrift://t:9083"), "name": "p"}
+        TARGET.policy.__dict__.update(pair)
+        store = SimpleNamespace(storage=self.storage, root=self.root.as_uri())
+        self.records = RecordStore.of(cast("Policy", TARGET.policy), cast("Any", store), "db")
+        connection = SimpleNamespace(target=TARGET, store=store)
+        self.engine = cast("Engine", SimpleNamespace(**{**vars(ENGINE), "connection": connection}))
+
+    def load(self, names: Names, window: str, report: LoadReport) -> str:
+        """A load whose run records a part of it; the URI of its report."""
+        kept = self.records.keep(Record(new_token(), "window", "db", "a run", 1.0, window=window), report)
+        report = replace(report, kept=kept.report, window=window)
+        run(self.instance, lambda context: Recorder(context, names, "db", {"days"}).record(report, report.directory))
+        return kept.report
+
+    def rest(self, names: Names) -> int:
+        """Runs the job until it finds nothing; the number of runs."""
+        for number in range(5):
+            run(self.instance, lambda context: record_rest(context, self.engine, names))
+            if not unrecorded_runs(self.instance, names):
+                return number + 1
+        raise AssertionError("it never ends")
+
+    def shown(self, key: dg.AssetKey) -> dict[str | None, dict[str, object]]:
+        """The metadata of the entries of an asset, by partition."""
+        found = self.instance.fetch_materializations(key, limit=100).records
+        made = [one.asset_materialization for one in found if one.asset_materialization]
+        return {one.partition: {name: value.value for name, value in one.metadata.items()} for one in made}
+
+
+@pytest.fixture
+def kept(instance: dg.DagsterInstance, tmp_path: Path) -> Kept:
+    return Kept(instance, tmp_path)
+
+
+FILES = [copied(f"days/{day}", number) for number, day in enumerate(DAYS) for number in range(number + 1)]
+LOAD = LoadReport(
+    "hdfs://d/1",
+    "db",
+    6,
+    9,
+    copies=Copies([*FILES, copied("a")]),
+    touched=(Touched("a", "a", 7), Touched("days", "days", 7, partitions=tuple(DAYS))),
+)
+
+
+def test_what_the_job_logs_has_the_fields_of_what_the_load_s_own_run_logged(kept: Kept) -> None:
+    report = kept.load(APART, "6-9", LOAD)
+    own = kept.shown(APART.table("db", "a", "load"))[None]
+    assert kept.rest(APART) == 2
+    same = {"directory": "hdfs://d/1", "window": "6-9", "report": report, "evid": 7}
+    assert own == {**same, "files": 1, "bytes": 5, "proof": "1 by CRC32C"}
+    for stage in ("load", "dump"):
+        assert kept.shown(APART.table("db", "days", stage)) == {
+            day: {**same, "partition": day, "files": n, "bytes": 5 * n, "proof": f"{n} by CRC32C"}
+            for n, day in enumerate(DAYS, start=1)
+        }
+
+
+def test_a_table_of_a_database_in_overflow_has_the_files_of_all_its_partitions(kept: Kept) -> None:
+    report = kept.load(OVERFLOW, "6-9", LOAD)
+    kept.rest(OVERFLOW)
+    same = {"directory": "hdfs://d/1", "window": "6-9", "report": report, "evid": 7}
+    shown = kept.shown(OVERFLOW.tables("db"))
+    assert shown["a"] == {**same, "files": 1, "bytes": 5, "proof": "1 by CRC32C"}
+    assert shown["days"] == {**same, "files": 6, "bytes": 30, "proof": "6 by CRC32C"}
+    assert shown["b"] == {"evid": 7}  # of which no load says anything
+
+
+def test_what_an_earlier_load_left_out_has_the_fields_of_that_load(kept: Kept) -> None:
+    """The newest run's turn comes first, and looks up all that is later than Dagster shows of the table."""
+    files = Copies([copied("days/ds=2")])
+    first = kept.load(APART, "1-7", replace(LOAD, touched=(Touched("a", "a", 7), LOAD.touched[1])))
+    touched = (Touched("b", "b", 9), Touched("days", "days", 9, partitions=("ds=2",)))
+    second = kept.load(APART, "7-9", LoadReport("hdfs://d/2", "db", 7, 9, copies=files, touched=touched))
+    kept.rest(APART)
+    shown = kept.shown(APART.table("db", "days", "load"))
+    assert {day: (one["report"], one["files"]) for day, one in shown.items()} == {
+        "ds=0": (first, 1),
+        "ds=1": (first, 2),
+        "ds=2": (second, 1),
+    }
+
+
+def test_an_object_that_changed_after_the_load_has_none_of_its_fields(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a load that nothing in Dagster tells of, such as one from the command line."""
+    kept.load(APART, "6-9", LOAD)
+
+    def later(_database: str, _table: str, names: Iterable[str]) -> list[Partition]:
+        evids = {"ds=1": "12"}
+        return [Partition(values=[name[3:]], parameters={LAST_ID: evids.get(name, "7")}) for name in names]
+
+    monkeypatch.setattr(METASTORE, "partitions", later)
+    kept.rest(APART)
+    shown = kept.shown(APART.table("db", "days", "load"))
+    assert shown["ds=1"] == {"evid": 12, "partition": "ds=1"}
+    assert shown["ds=2"]["files"] == 3
+
+
+def test_a_report_that_is_gone_leaves_what_is_known(kept: Kept) -> None:
+    Path(kept.load(APART, "6-9", LOAD).removeprefix("file://")).unlink()
+    kept.rest(APART)
+    assert kept.shown(APART.table("db", "days", "load"))["ds=1"] == {"evid": 7, "partition": "ds=1"}
+
+
+def test_a_dump_root_that_does_not_answer_is_waited_for(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing gives an entry its fields later."""
+
+    def down(_self: object, _uri: str) -> Iterator[bytes]:
+        raise Unreachable("the namenode does not answer")
+
+    kept.load(APART, "6-9", LOAD)
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "stream", down)
+        with pytest.raises(dg.Failure, match="is not read: the namenode does not answer"):
+            kept.rest(APART)
+    assert kept.shown(APART.table("db", "days", "load")) == {}
+    kept.rest(APART)
+    assert kept.shown(APART.table("db", "days", "load"))["ds=1"]["files"] == 2
+
+
+def test_a_report_is_read_once_for_all_tables_that_a_run_logs(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    stream = Storage.stream
+    touched = tuple(Touched(name, name, 7) for name in "abc")
+    kept.load(APART, "6-9", replace(LOAD, touched=touched))
+    monkeypatch.setattr(Storage, "stream", lambda self, uri: (read.append(uri), stream(self, uri))[1])
+    assert kept.rest(APART) == 2  # the first one logs as many as it may
+    assert len(read) == 1
+    assert kept.shown(APART.table("db", "c", "load"))[None]["files"] == 0
+
+
+def test_what_was_found_before_a_failure_is_logged_all_the_same(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else no run of the job came beyond it."""
+
+    def table(_database: str, name: str) -> Table | None:
+        if name == "c":
+            raise MetastoreError("permission denied")
+        return TABLES.get(name)
+
+    load(instance, APART, *(Touched(name, name, 7) for name in "abc"))
+    monkeypatch.setattr(METASTORE, "table", table)
+
+    def record(context: dg.OpExecutionContext) -> None:
+        with pytest.raises(dg.Failure, match="permission denied"):
+            record_rest(context, ENGINE, APART)
+
+    assert run(instance, record) == [("b", None, "7")]
