@@ -35,8 +35,9 @@ lint: $(READY) ## Check style, types, and which way imports run
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-cache
 
-test: java lint ## All that CI runs: style, types, every test but the long ones, branch coverage
+test: java lint ## All that CI runs: style, types, every test but the long ones, branch coverage, mutated inputs for a minute
 	$(BIN)/python -m pytest $(PARALLEL) -m "not long" --cov
+	$(BIN)/python -m tests.fuzz --inputs 200000 --seconds 60
 
 test-fast: $(READY) ## Tests without servers, under two minutes
 	$(BIN)/python -m pytest -m "not servers and not hive and not ui and not long"

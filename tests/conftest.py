@@ -29,6 +29,8 @@ from tests.warehouse import Warehouse
 #: What asks for the metastores 4.2.0, by the names of their fixtures.
 _OF_4_2 = re.compile(r"\b(source4|target4|connection4|hive4|acid: Warehouse)\b")
 
+pytest_plugins = ["tests.seeds"]
+
 settings.register_profile("shared cores", deadline=None)
 settings.load_profile("shared cores")
 

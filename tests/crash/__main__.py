@@ -106,8 +106,8 @@ def main() -> int:
                 if makes is Replica:
                     with tally.going_on(f"dumps of {name}"):
                         campaign.strike_dumps(story, random, args.limit, args.parallel)
-                if name == "tables":
-                    campaign.strike_repairs(story, random, args.limit, args.parallel)
+                    if story.repairs:
+                        campaign.strike_repairs(story, random, args.limit, args.parallel)
     for problem in tally.problems:
         print(problem)
     print(f"seed {args.seed}: {time.monotonic() - began:.0f} s")

@@ -19,11 +19,12 @@ from hive_replication.errors import BadRequest
 from hive_replication.load.replica.state import replica_state, with_state
 from hive_replication.load.undo.undo import release
 from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Policy
 from tests.crash.driver import Job, Outcome, run
 from tests.crash.seams import Point, points_of
-from tests.crash.states import Known, State, differences, half_visible, read_state
+from tests.crash.states import Known, State, differences, half_visible, read_state, rebuilt
 from tests.crash.story import Chapter, Story
 from tests.crash.tally import Tally
 
@@ -32,7 +33,6 @@ R = TypeVar("R")
 
 ATTEMPTS = 4  # after the last strike
 _LOOKS = 4
-REPAIRS = ("undo", "repair", "recover")
 #: A step of making a replica: gets the points at which it is struck, and returns the moments of its last process.
 Step = Callable[[Sequence[Point]], dict[str, int]]
 #: For each step the points at which its processes are struck, one after another.
@@ -78,17 +78,15 @@ class Campaign:
                 replica.drop()
         self.progress(f"{self.tally}")
 
-    def strike_repairs(
-        self, story: Story, random: Random, limit: int | None, parallel: int, kinds: Sequence[str] = REPAIRS
-    ) -> None:
+    def strike_repairs(self, story: Story, random: Random, limit: int | None, parallel: int) -> None:
         """Kills the undo of a replica's last chapter, and where it is damaged its repair and its recovery, again and again."""
         does: dict[str, Callable[[Replica, Sequence[Point]], dict[str, int]]] = {
             "undo": Replica.undo,
-            "repair": lambda replica, points: replica.mend("repair", "days", points),
-            "recover": lambda replica, points: replica.mend("recover", "days", points),
+            "repair": lambda replica, points: replica.mend("repair", points),
+            "recover": lambda replica, points: replica.mend("recover", points),
         }
         replicas = [self._whole(story) for _ in range(parallel)]
-        for what in kinds:  # one kind after another: an undo brings back what was damaged before a repair
+        for what in story.repairs:  # one kind after another: an undo brings back what was damaged before a repair
             do = does[what]
             points = points_of(do(replicas[0], ()))
             random.shuffle(points)
@@ -195,10 +193,13 @@ class Replica:
         job = Job("load", policy, self.story.database, self.name, chapter.dump.directory, parts=self.parts)
         return self._do(job, f"{header.from_evid}-{header.to_evid}", points, past, chapter.dump.last_evid)
 
-    def mend(self, kind: Literal["repair", "recover"], table: str, points: Sequence[Point]) -> dict[str, int]:
-        """Damages files of a partitioned table, and has them found and repaired, struck at each point in turn."""
+    def mend(self, kind: Literal["repair", "recover"], points: Sequence[Point]) -> dict[str, int]:
+        """Damages files of the story's table, and has them found and repaired, struck at each point in turn."""
         storage, metastore = self.campaign.connection.target.storage, self.campaign.connection.target.metastore
-        parts = metastore.partitions(self.name, table)
+        table = self.story.damaged
+        found = metastore.table(self.name, table)
+        assert found is not None
+        parts = metastore.partitions(self.name, table) if found.partitionKeys else [found]
         first, *others = [status for part in parts for status in storage.files(part.sd.location)]
         storage.delete(first.uri)
         for status in others[:1]:
@@ -209,9 +210,13 @@ class Replica:
             state = replace(replica_state(database), applied_hash="another history")
             database.parameters = with_state(database.parameters, state)
             metastore.alter_database(self.name, database)
-        past = [self._state(), self.story.chapters[-1].states[-1]]
+        end, new = self.story.chapters[-1].states[-1], is_transactional(found)
+        past = [self._state(), *(rebuilt(end, table) if new else ()), end]
         self.log.unlink(missing_ok=True)  # a file that is gone again is copied again
-        return self._do(Job(kind, self.policy, self.story.database, self.name, table=table), kind, points, past, None)
+        job = Job(kind, self.policy, self.story.database, self.name, table=table)
+        # Each repair that is asked for makes a transactional table anew (docs/acid.md), also the one after one that was killed.
+        most = 1 + len(points) if new and kind == "repair" else 1
+        return self._do(job, kind, points, past, None, most=most)
 
     def undo(self, points: Sequence[Point]) -> dict[str, int]:
         """Undoes the last chapter, struck at each point in turn, and loads it again."""
@@ -242,6 +247,7 @@ class Replica:
         past: Sequence[State],
         evid: int | None,
         wanted: State | None = None,
+        most: int = 1,
     ) -> dict[str, int]:
         strikes, half, broken, outcome = 0, list[str](), list[str](), Outcome(killed=False, fired=False, problem="never ran")
         for point in (*points, *[None] * ATTEMPTS):
@@ -258,7 +264,7 @@ class Replica:
         )
         lost = [*dict.fromkeys((*broken, *lost))]
         where = f"{self.name} {what} struck at {' and '.join(map(str, points)) or 'no point'}"
-        doubled = self._doubled()
+        doubled = self._doubled(most)
         self.wrong |= bool(lost or doubled or half)
         self.campaign.tally.add(where, kills=strikes, lost=lost, doubled=doubled, half=half)
         return outcome.counts or {}
@@ -290,11 +296,11 @@ class Replica:
             found.append(f"it stands at {state.applied}, {state.at}, {state.held} instead of {evid}")
         return found
 
-    def _doubled(self) -> list[str]:
-        """Files that came to a place twice for the same event; each is reported once."""
+    def _doubled(self, most: int) -> list[str]:
+        """Files that came to a place more often than that for the same event; each is reported once."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)))
-        return [f"{line} was copied {times} times" for line, times in Counter(lines).items() if times > 1]
+        return [f"{line} was copied {times} times" for line, times in Counter(lines).items() if times > most]
 
 
 def _together(parallel: int, do: Callable[[T], R], things: Sequence[T]) -> list[R]:

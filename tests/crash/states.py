@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_replication.acid.directories import read_by
 from hive_replication.acid.write_ids import Hidden, WriteIds
@@ -124,6 +124,22 @@ def together(seen: State) -> State:
     """The tables that are written to together, as one object."""
     joined = ((f"{key}/{name}", checksum) for key in JOINED if key in seen for name, checksum in seen[key].files)
     return {TOGETHER: Seen("", frozenset(joined), whole=True)}
+
+
+def rebuilt(state: State, table: str) -> Iterator[State]:
+    """What shows of a transactional table while it is dropped and made again: nothing, and then its first writes alone.
+
+    Those are the ones before an aborted one, of which Hive knows before it knows of a later one (``ImpressWriteIds``).
+    """
+    key = f"{table} write ids"
+    files, last = sorted(state[table].files), int(state[key].shape)
+    others = {name: seen for name, seen in state.items() if name not in (table, key)}
+    yield others | together(others)
+    for highest in (0, last - 1, last):
+        for number in range(len(files) if highest else 1):
+            shown = replace(state[table], files=frozenset(files[:number]))
+            made = others | {table: shown, key: Seen(str(highest))}
+            yield made | together(made)
 
 
 def _partitions(metastore: Metastore, table: Table) -> Iterator[tuple[str, str, str]]:

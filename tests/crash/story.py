@@ -12,6 +12,9 @@ from resources.embedded.hive import HiveDriver
 from tests.crash.states import Known, State, read_state
 from tests.warehouse import Warehouse
 
+#: What is struck beside dumps and loads.
+REPAIRS = ("undo", "repair", "recover")
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -32,9 +35,17 @@ class Chapter:
 
 @dataclass
 class Story:
-    """A source database whose states are recorded."""
+    """A source database whose states are recorded.
+
+    Args:
+        warehouse: what writes to it.
+        repairs: kinds of :data:`REPAIRS` that its replicas allow; none with transactions allows an undo (docs/acid.md).
+        damaged: table whose files are damaged for a repair and a recovery.
+    """
 
     warehouse: Warehouse
+    repairs: Sequence[str] = ()
+    damaged: str = ""
     chapters: list[Chapter] = field(default_factory=list[Chapter])
     _states: list[State] = field(default_factory=list[State])
     _known: Known = field(default_factory=Known)
@@ -78,7 +89,7 @@ class Story:
 def tell(connection: Connection, hive: HiveDriver, database: str) -> Story:
     """All kinds of events: a bootstrap and three windows."""
     create_database(hive, database)
-    story = Story(Warehouse(connection, hive, database))
+    story = Story(Warehouse(connection, hive, database), REPAIRS, "days")
     for chapter in (_before, _data, _names, _rest):
         chapter(story)
         story.end_chapter()
@@ -86,9 +97,9 @@ def tell(connection: Connection, hive: HiveDriver, database: str) -> Story:
 
 
 def tell_of_drop(connection: Connection, hive: HiveDriver, database: str) -> Story:
-    """A database that is dropped and created again: a bootstrap and a window."""
+    """A database that is dropped and created again, and then tables and a partition: a bootstrap and two windows."""
     create_database(hive, database)
-    story = Story(Warehouse(connection, hive, database))
+    story = Story(Warehouse(connection, hive, database), REPAIRS, "many")
     story.sql("CREATE TABLE one (a INT)", "CREATE TABLE many (a INT) PARTITIONED BY (ds STRING)")
     story.put("one", "1\n")
     story.put("many PARTITION (ds='1')", "1\n")
@@ -104,8 +115,14 @@ def tell_of_drop(connection: Connection, hive: HiveDriver, database: str) -> Sto
     story.look()
     hive.execute(f"CREATE DATABASE {database} COMMENT 'the second'")
     story.look()
-    story.sql("CREATE TABLE one (other STRING)")
-    story.put("one", "again\n")
+    again = [f"CREATE TABLE {table} (other STRING)" for table in ("one", "gone")]
+    story.sql(*again, "CREATE TABLE many (a INT) PARTITIONED BY (ds STRING)")
+    for into in ("one", "gone", "many PARTITION (ds='1')", "many PARTITION (ds='2')"):
+        story.put(into, f"again {into}\n")
+    story.end_chapter()
+    story.sql("DROP TABLE gone", "DROP TABLE one", "CREATE TABLE one (a INT)", "ALTER TABLE many DROP PARTITION (ds='1')")
+    for into in ("one", "many PARTITION (ds='1')"):
+        story.put(into, f"anew {into}\n")
     story.end_chapter()
     return story
 

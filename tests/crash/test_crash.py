@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier, _SparkCopier
 from tests.crash import campaign
-from tests.crash.campaign import REPAIRS, Campaign, Replica, double, single
+from tests.crash.campaign import Campaign, Replica, double, single
 from tests.crash.chains import Chain
 from tests.crash.driver import Job, Outcome, run
 from tests.crash.failovers import FailedOver, no_tale
@@ -29,16 +28,16 @@ from tests.crash.random_work import work
 from tests.crash.seams import Point
 from tests.crash.second_bootstrap import SecondBootstrap, tell_of_second_bootstrap_of_transactions
 from tests.crash.spark import KillingCopier
-from tests.crash.states import Seen, State, half_visible
+from tests.crash.states import Seen, State, half_visible, rebuilt
 from tests.crash.story import Story, tell, tell_of_drop
 from tests.crash.tally import Tally
+from tests.crash.transactional_names import tell_of_transactional_names
 from tests.crash.transactions import tell_of_transactions
 from tests.warehouse import Warehouse
 
-#: Other points in each run. To repeat one, name the seed that it printed in HIVE_REPL_TEST_SEED.
-SEED = int(os.environ.get("HIVE_REPL_TEST_SEED") or secrets.randbelow(10**6))
+#: Stories of transactions, of which CI strikes another one in each run.
 FURTHER: dict[str, tuple[Callable[[Connection, HiveDriver, str], Story], type[Replica]]] = {
-    "drops": (tell_of_drop, Replica),
+    "names of transactional tables": (tell_of_transactional_names, Replica),
     "chain of transactions": (tell_of_transactions, Chain),
     "second bootstrap of transactions": (tell_of_second_bootstrap_of_transactions, SecondBootstrap),
 }
@@ -46,51 +45,52 @@ FURTHER: dict[str, tuple[Callable[[Connection, HiveDriver, str], Story], type[Re
 
 @pytest.mark.servers
 @pytest.mark.hive
-@pytest.mark.parametrize("tale", [tell, tell_of_policies])
+@pytest.mark.parametrize("tale", [tell, tell_of_drop, tell_of_policies])
 def test_killed_anywhere_nothing_is_lost_doubled_or_half_visible(
-    tale: Callable[[Connection, HiveDriver, str], Story], connection: Connection, hive3: HiveDriver, tmp_path: Path
+    tale: Callable[[Connection, HiveDriver, str], Story], connection: Connection, hive3: HiveDriver, tmp_path: Path, seed: int
 ) -> None:
-    strike(tale(connection, hive3, f"crash{secrets.token_hex(4)}"), tmp_path, repairs=tale is tell)
+    strike(tale(connection, hive3, f"crash{secrets.token_hex(4)}"), tmp_path, seed)
 
 
 @pytest.mark.servers
-def test_killed_anywhere_transactions_are_whole(cluster: Cluster, source4: Side, target4: Side, tmp_path: Path) -> None:
+def test_killed_anywhere_transactions_are_whole(
+    cluster: Cluster, source4: Side, target4: Side, tmp_path: Path, seed: int
+) -> None:
     connection = connect(policy(cluster, {"unused": "unused"}, source4.name, target4.name))
-    strike(tell_of_transactions(connection, None, f"crash{secrets.token_hex(4)}"), tmp_path, singles=2)
+    strike(tell_of_transactions(connection, None, f"crash{secrets.token_hex(4)}"), tmp_path, seed, singles=2)
 
 
 @pytest.mark.servers
 @pytest.mark.hive
 @pytest.mark.parametrize("chosen", [None, *(pytest.param(name, marks=pytest.mark.long) for name in FURTHER)])
-def test_killed_anywhere_drops_chains_and_second_bootstraps_are_whole(
-    chosen: str | None, connection: Connection, hive3: HiveDriver, cluster: Cluster, source4: Side, target4: Side, tmp_path: Path
+def test_killed_anywhere_names_chains_and_second_bootstraps_are_whole(
+    chosen: str | None, hive3: HiveDriver, cluster: Cluster, source4: Side, target4: Side, tmp_path: Path, seed: int
 ) -> None:
-    """CI strikes another of them in each run."""
-    tell_of, makes = FURTHER[chosen or Random(SEED).choice(sorted(FURTHER))]
-    if makes is not Replica:
-        connection = connect(policy(cluster, {"unused": "unused"}, source4.name, target4.name))
-    strike(tell_of(connection, hive3, f"crash{secrets.token_hex(4)}"), tmp_path, makes=makes)
+    tell_of, makes = FURTHER[chosen or Random(seed).choice(sorted(FURTHER))]
+    connection = connect(policy(cluster, {"unused": "unused"}, source4.name, target4.name))
+    strike(tell_of(connection, hive3, f"crash{secrets.token_hex(4)}"), tmp_path, seed, makes=makes)
 
 
 @pytest.mark.servers
 @pytest.mark.long
-def test_killed_anywhere_failovers_and_failbacks_are_whole(connection: Connection, hive3: HiveDriver, tmp_path: Path) -> None:
-    strike(no_tale(connection, hive3, f"crash{secrets.token_hex(4)}"), tmp_path, singles=3, makes=FailedOver)
+def test_killed_anywhere_failovers_and_failbacks_are_whole(
+    connection: Connection, hive3: HiveDriver, tmp_path: Path, seed: int
+) -> None:
+    strike(no_tale(connection, hive3, f"crash{secrets.token_hex(4)}"), tmp_path, seed, singles=3, makes=FailedOver)
 
 
-def strike(story: Story, folder: Path, *, repairs: bool = False, singles: int = 1, makes: type[Replica] = Replica) -> None:
-    """A campaign on a few points, which shows its seed; of the repairs it strikes another kind in each run."""
-    print(f"HIVE_REPL_TEST_SEED={SEED}")
-    random, campaign = Random(SEED), Campaign(story.warehouse.connection, folder, makes=makes)
+def strike(story: Story, folder: Path, seed: int, *, singles: int = 1, makes: type[Replica] = Replica) -> None:
+    """A campaign on a few points, others in each run."""
+    random, campaign = Random(seed), Campaign(story.warehouse.connection, folder, makes=makes)
     points = campaign.points(story)
     for found in points:
         random.shuffle(found)
     campaign.strike(story, [*single(points)[:singles], *double(points, random, 1)], parallel=3)
     if makes is Replica:
         campaign.strike_dumps(story, random, limit=1, parallel=1)
-    if repairs:
-        campaign.strike_repairs(story, random, limit=1, parallel=1, kinds=[Random(SEED).choice(REPAIRS)])
-    assert campaign.tally.problems == [], f"HIVE_REPL_TEST_SEED={SEED}"
+        if story.repairs:
+            campaign.strike_repairs(story, random, limit=1, parallel=1)
+    assert campaign.tally.problems == []
     assert campaign.tally.kills >= len(points)  # the second of two points is often not met any more
     print(campaign.tally)
 
@@ -159,10 +159,9 @@ def test_a_killed_worker_of_spark_loses_nothing(warehouse: Warehouse, tmp_path: 
 
 @pytest.mark.servers
 @pytest.mark.hive
-def test_random_work_ends_equal(connection: Connection, hive3: HiveDriver, tmp_path: Path) -> None:
-    print(f"HIVE_REPL_TEST_SEED={SEED}")
-    done, wrong = work(connection, hive3, SEED, seconds=1, example=25, log=tmp_path / "operations")
-    assert wrong == [], f"HIVE_REPL_TEST_SEED={SEED}"
+def test_random_work_ends_equal(connection: Connection, hive3: HiveDriver, tmp_path: Path, seed: int) -> None:
+    done, wrong = work(connection, hive3, seed, seconds=1, example=25, log=tmp_path / "operations")
+    assert wrong == []
     assert done["operations"] >= 10
     print(dict(done))
 
@@ -171,11 +170,10 @@ def test_random_work_ends_equal(connection: Connection, hive3: HiveDriver, tmp_p
 @pytest.mark.hive
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_random_work_for_twenty_minutes_ends_equal(connection: Connection, hive3: HiveDriver, tmp_path: Path) -> None:
-    seed = secrets.randbelow(10**6)
+def test_random_work_for_twenty_minutes_ends_equal(connection: Connection, hive3: HiveDriver, tmp_path: Path, seed: int) -> None:
     done, wrong = work(connection, hive3, seed, seconds=20 * 60, example=60, log=tmp_path / "operations")
     assert wrong == []
-    print(f"seed {seed}: {dict(done)}")
+    print(dict(done))
 
 
 def _seen(*files: str, shape: str = "s") -> dict[str, Seen]:
@@ -198,3 +196,14 @@ def _seen(*files: str, shape: str = "s") -> dict[str, Seen]:
 )
 def test_what_counts_as_half_visible(past: list[dict[str, Seen]], now: dict[str, Seen], half: bool) -> None:
     assert bool(half_visible(past, now)) == half
+
+
+@pytest.mark.parametrize(("files", "ids", "half"), [("", "0", False), ("a", "2", False), ("b", "2", True), ("a", "1", True)])
+def test_a_table_that_is_made_anew_shows_its_first_writes(files: str, ids: str, half: bool) -> None:
+    def state(shown: str, highest: str) -> State:
+        return {"t": Seen("s", frozenset((name, name) for name in shown), whole=True), "t write ids": Seen(highest)}
+
+    damaged, end = state("x", "3"), state("abc", "3")
+    past = [damaged, *rebuilt(end, "t"), end]
+    assert half_visible(past, {}) == []
+    assert bool(half_visible(past, state(files, ids))) == half

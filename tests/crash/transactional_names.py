@@ -17,7 +17,7 @@ _TABLES = ("k", "l", "n")
 def tell_of_transactional_names(connection: Connection, _: HiveDriver | None, database: str) -> Story:
     """A bootstrap and three windows: names used again, a swap, and a rename over a dropped table."""
     ledger = make(connection, database)
-    story = Story(ledger)
+    story = Story(ledger, ("repair", "recover"), "k")
     for table in _TABLES:  # those of the ledger stand for tables that are written to together
         create(connection.source.metastore, connection.source.storage, database, table)
         write(story, ledger, table, "0 one", "0 two")

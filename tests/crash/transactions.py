@@ -18,7 +18,7 @@ from tests.writers import Writer, create
 def tell_of_transactions(connection: Connection, _: HiveDriver | None, database: str) -> Story:
     """Commits and aborts, several tables in one, open ones at the end of a window: a bootstrap and two windows."""
     ledger = make(connection, database)
-    story = Story(ledger)
+    story = Story(ledger, ("repair", "recover"), "a")
     _before(ledger)
     story.look()
     story.end_chapter()

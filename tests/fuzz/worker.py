@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import resource
+import time
 import traceback
 from collections import Counter
 from collections.abc import Mapping
@@ -63,16 +65,19 @@ def subjects() -> dict[str, Subject]:
     return {**DUMPS, **IMAGES, **KEPT, **SUBJECTS}
 
 
-def run(seed: int, numbers: range, kinds: tuple[str, ...], now: Path) -> Batch:
+def run(seed: int, numbers: range, kinds: tuple[str, ...], now: Path, end: float = math.inf) -> Batch:
     """Makes and reads inputs; each is made from the seed and its own number, so that one alone can be repeated.
 
-    ``now`` is a file that gets the number of each before it is read.
+    ``now`` is a file that gets the number of each before it is read. None is begun after ``end``, a time of ``time.monotonic()``,
+    which is the same in all processes.
     """
     logging.disable(logging.CRITICAL)
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, resource.RLIM_INFINITY))
     known, batch = subjects(), Batch()
     weights = [SHARES[kind] for kind in kinds]
     for number in numbers:
+        if time.monotonic() > end:
+            break
         chance = random.Random(f"{seed} {number}")
         kind = chance.choices(kinds, weights)[0]
         batch.inputs[kind] += 1

@@ -145,11 +145,10 @@ def test_what_others_do_to_directories(parted: Drifting) -> None:
     found.repaired()
 
 
-def test_random_changes_are_always_named(parted: Drifting, unique: str, source: Side) -> None:
+def test_random_changes_are_always_named(parted: Drifting, unique: str, source: Side, seed: int) -> None:
     """Whatever happens to files and directories: what lists otherwise than before is named by the difference."""
     storage = parted.connection.source.storage
     root = f"{source.hdfs}tmp/{unique}"
-    seed = random.randrange(1 << 32)
     chance = random.Random(seed)
     names = [f"d{one}" for one in range(4)] + [f"d{one}/e{two}" for one in range(2) for two in range(2)]
     for name in names:
@@ -164,7 +163,7 @@ def test_random_changes_are_always_named(parted: Drifting, unique: str, source: 
         assert found is not None
         after = {name: observe(storage, f"{root}/{name}", 0.0).digest for name in names}
         changed = {name for name in names if before[name] != after[name]}
-        assert changed <= {name for name in names if found.touches(name)}, seed
+        assert changed <= {name for name in names if found.touches(name)}
 
 
 def change(storage: Storage, root: str, names: list[str], chance: random.Random) -> None:
