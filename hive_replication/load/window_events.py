@@ -15,7 +15,7 @@ from hive_replication.load.plan.lanes import Segment, WindowEvent, refused, wind
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
-from hive_replication.load.untrusted_dump import validate_event, validate_evid
+from hive_replication.load.untrusted_dump import NOT_OF_POLICY, validate_event, validate_evid
 
 
 def decoded_events(session: Session) -> Iterator[WindowEvent]:
@@ -78,7 +78,7 @@ def _why_not_ours(session: Session, event: WindowEvent) -> str:
     if other:
         return f"it is of {other}"
     left_out = event.event and event.row.table and not any(map(session.includes, event.names))
-    return "its table does not belong to the policy" if left_out else ""
+    return NOT_OF_POLICY if left_out else ""
 
 
 def _checked(session: Session, event: WindowEvent) -> WindowEvent:
