@@ -8,6 +8,7 @@ from dataclasses import replace
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
 from hive_replication.events.described_objects import elsewhere
+from hive_replication.events.event_records import FunctionEvent
 from hive_replication.events.partition_filters import Entered, Outside, within
 from hive_replication.load.hidden_tables import why_unshown
 from hive_replication.load.missing_directories import without_missing
@@ -77,6 +78,8 @@ def _why_not_ours(session: Session, event: WindowEvent) -> str:
     other = elsewhere(event.event) if event.event else ""
     if other:
         return f"it is of {other}"
+    if isinstance(event.event, FunctionEvent) and not any(map(session.includes, event.names)):
+        return "a load of one table brings no functions"
     left_out = event.event and event.row.table and not any(map(session.includes, event.names))
     return NOT_OF_POLICY if left_out else ""
 

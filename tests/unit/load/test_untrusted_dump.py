@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,14 +13,19 @@ import pytest
 import hive_replication
 from hive_replication.connect import Connection
 from hive_replication.dump.format.packed_store import PackedStore
+from hive_replication.dump.format.record_types import EventRecord
 from hive_replication.errors import Refused
+from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.load.command import plan_load
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.untrusted_dump import NOT_OF_POLICY, validate_files
+from hive_replication.load.window_events import decoded_events
+from hive_replication.metastore import thrift_json as tjson
+from hive_replication.metastore.types import Function
 from hive_replication.policy import PolicyScope
 from hive_replication.statements import ReplLoad
-from tests.bootstraps import SOURCE, header, loaded, record
+from tests.bootstraps import SOURCE, header, loaded, loading, record
 from tests.fuzz.dumps import Dump, dumps, plan, resealed, target_of
 from tests.fuzz.memory import MemoryStorage
 
@@ -103,3 +109,14 @@ def test_a_table_that_is_none_of_the_scope_of_its_dump_is_not_loaded() -> None:
         load = loaded(ReplicaState(SOURCE, 50), head, [], [orders, secret])
         assert load.lanes.keys() == {"orders", "secret"} - {named}
         assert [(one.evid, one.what, one.reason) for one in load.skipped] == [(60, named, NOT_OF_POLICY)]
+
+
+@pytest.mark.parametrize(("table", "read"), [(None, 1), ("orders", 0)])
+def test_a_window_of_one_table_brings_no_functions(table: str | None, read: int) -> None:
+    """Functions are of the database: a load of ``orders`` made those that were created in its window."""
+    message = json.dumps({"db": "db", "functionObjJson": tjson.dumps(Function("f", "db", "C", "me", 1, 0, 1, []))})
+    session = loading(ReplicaState(SOURCE, 50), replace(header(60, table), kind="incremental", from_evid=50), [])
+    events = (EventRecord(Notification(55, 5, "CREATE_FUNCTION", "db", "", message)),)
+    session.reader = cast("Any", SimpleNamespace(header=session.reader.header, events=lambda: iter(events)))
+    assert len([*decoded_events(session)]) == read
+    assert [one.reason for one in session.skipped] == ["a load of one table brings no functions"] * (1 - read)
