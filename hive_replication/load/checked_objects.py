@@ -14,9 +14,11 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.hidden_tables import why_unshown
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import left_undone
 from hive_replication.load.untrusted_dump import (
+    NOT_OF_POLICY,
     validate_files,
     validate_function_name,
     validate_location,
@@ -29,15 +31,21 @@ from hive_replication.metastore.types import Function, Partition, Table
 def described_tables(session: Session) -> list[TableRecord]:
     """The tables of the dump without their files, of which there are too many to be in memory at once.
 
+    Those that are none of the dump's own scope are left out, and told: somebody has changed it, or an earlier version wrote it
+    before the policy left them out.
+
     Raises:
         Refused: no metastore accepts the name of one.
     """
-    return [replace(record, files=()) for record in _tables(session)]
+    found = [replace(record, files=()) for record in _tables(session)]
+    others = (record.name for record in found if not session.includes(record.name))
+    session.skipped += [Skipped(session.reader.header.to_evid, name, NOT_OF_POLICY) for name in others]
+    return [record for record in found if session.includes(record.name)]
 
 
 def validated_tables(session: Session) -> Iterator[TableRecord]:
     """The same with their files, read once more, without missing directories that the policy replicates as empty."""
-    for record in _tables(session):
+    for record in filter(lambda one: session.includes(one.name), _tables(session)):
         yield replace(record, files=_without_missing(session, record.files, record.name))
 
 

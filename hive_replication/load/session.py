@@ -146,7 +146,7 @@ class Session:
         scope = self.reader.header.scope
         if is_function(table):
             return scope.table is None
-        return self._taken(table) if scope.table is None else table == scope.table
+        return self._taken(table) if scope.table is None else table.lower() == scope.table.lower()
 
     @cached_property
     def _taken(self) -> Callable[[str], bool]:

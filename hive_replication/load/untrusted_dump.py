@@ -17,6 +17,10 @@ from hive_replication.load.plan.lanes import FUNCTION, WindowEvent
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import paths
+from hive_replication.storage.boundary import RESERVED
+
+#: Why a load passes over a table of a dump that is none of the dump's scope.
+NOT_OF_POLICY = "its table does not belong to the policy"
 
 _NO_NAME = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -91,8 +95,9 @@ def validate_files(target: Target, files: Iterable[FileRef], what: str) -> None:
     """Checks the paths of files.
 
     Raises:
-        Refused: one leads outside the source's roots, or its subdirectory out of the replica's directory; or one stands for a
-            directory that may not be copied, or of which nobody knows what belongs to the event.
+        Refused: one leads outside the source's roots, or its subdirectory out of the replica's directory or into one that is
+            replication's own; or one stands for a directory that may not be copied, or of which nobody knows what belongs to the
+            event.
     """
     for file in files:
         if file.is_mixed_directory:
@@ -117,7 +122,7 @@ def validate_files(target: Target, files: Iterable[FileRef], what: str) -> None:
             raise Refused(f"{what}: the name of the file {shown} is no UTF-8; rename it at the source, then repair the table")
         for uri in filter(None, (file.uri, file.cm_uri and file.cm_root)):  # without a checksum it is never read
             _check(target, uri, what)
-        if any(part in ("", ".", "..") for part in file.relative.split("/")):
+        if any(part in ("", ".", "..", RESERVED) for part in file.relative.split("/")):
             raise Refused(
                 f"the dump names the file {file.relative!r} for {what}, which would lead out of its directory: dump again"
             )

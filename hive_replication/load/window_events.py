@@ -8,6 +8,7 @@ from dataclasses import replace
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
 from hive_replication.events.described_objects import elsewhere
+from hive_replication.events.event_records import FunctionEvent
 from hive_replication.events.partition_filters import Entered, Outside, within
 from hive_replication.load.hidden_tables import why_unshown
 from hive_replication.load.missing_directories import without_missing
@@ -15,7 +16,7 @@ from hive_replication.load.plan.lanes import Segment, WindowEvent, refused, wind
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
-from hive_replication.load.untrusted_dump import validate_event, validate_evid
+from hive_replication.load.untrusted_dump import NOT_OF_POLICY, validate_event, validate_evid
 
 
 def decoded_events(session: Session) -> Iterator[WindowEvent]:
@@ -77,8 +78,10 @@ def _why_not_ours(session: Session, event: WindowEvent) -> str:
     other = elsewhere(event.event) if event.event else ""
     if other:
         return f"it is of {other}"
+    if isinstance(event.event, FunctionEvent) and not any(map(session.includes, event.names)):
+        return "a load of one table brings no functions"
     left_out = event.event and event.row.table and not any(map(session.includes, event.names))
-    return "its table does not belong to the policy" if left_out else ""
+    return NOT_OF_POLICY if left_out else ""
 
 
 def _checked(session: Session, event: WindowEvent) -> WindowEvent:

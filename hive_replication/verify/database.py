@@ -18,7 +18,6 @@ from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
-from hive_replication.load.replica.state import has_left
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.logs import reason
@@ -35,6 +34,7 @@ from hive_replication.verify.acid import Seen
 from hive_replication.verify.avro_schemas import SchemaFiles
 from hive_replication.verify.compare import NOT_COMPARED, UNCOMPARED, Comparer, Listed, Pair, TableComparison
 from hive_replication.verify.functions import Resources, function_pairs
+from hive_replication.verify.left_out import leaves_out
 
 _LOG = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ class _Comparison:
 
     def _compared(self, name: str) -> TableComparison | None:
         source, target = self._source.table(name), self._target.table(name)
-        if source is None and (target is None or has_left(target)):
+        if source is None and (target is None or leaves_out(self._side.policy, target)):
             return None
         return self._comparer.table(name, self._pairs(source, target))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from io import BytesIO
 from typing import Any
@@ -20,15 +20,18 @@ from hive_replication.dump.format.digests import digest_of
 from hive_replication.dump.format.packed_store import PackedStore
 from hive_replication.errors import ReplicationError
 from hive_replication.load.command import plan_load
+from hive_replication.load.operations.kinds import AddPartitions, CreateTable
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore import thrift_json as tjson
-from hive_replication.metastore.types import Database, Partition, Table
+from hive_replication.metastore.types import Database, Partition, Table, copy_of
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.statements import ReplLoad
 from hive_replication.storage import Storage
 from tests.earlier import Recorded
+from tests.fuzz.attacks import EXCLUDED, Attack
+from tests.fuzz.bounds import Bounds
 from tests.fuzz.memory import Blanks, MemoryMetastore, MemoryStorage
 from tests.fuzz.mutations import TEXTS, changed_value, mutated
 from tests.fuzz.subjects import Outcome, Subject
@@ -59,6 +62,17 @@ class Dump:
         return sorted(uri for uri in self.files if "/_attempt_" not in uri and "/_checkpoint_" not in uri)
 
     @cached_property
+    def home(self) -> str:
+        """The source database's directory."""
+        header = json.loads(self.files[f"{self.directory}/_dumpmetadata"])
+        return str(tjson.loads(Database, header["db"]).locationUri)
+
+    @property
+    def cm_root(self) -> str:
+        """Where the source kept deleted files."""
+        return f"{self.home.rpartition('/')[0].rpartition('/')[0]}/cmroot"
+
+    @cached_property
     def sealed(self) -> Files:
         """The same dump with digests, as versions since write it."""
         files, header = dict(self.files), json.loads(self.files[f"{self.directory}/_dumpmetadata"])
@@ -84,17 +98,32 @@ def dumps() -> tuple[Dump, ...]:
         recorded = Recorded.read("11f67ea", name)
         for kind, one in recorded.value["dumps"].items():
             directory, files = recorded.text(one["directory"]), recorded.files(one["files"])
-            before = recorded.value["replica"].get("bootstrap") or _empty(recorded, files[f"{directory}/_dumpmetadata"])
-            found.append(Dump(directory, files, before if kind.startswith("window") else None, recorded))
+            made = Dump(directory, files, None, recorded)
+            if kind.startswith("window"):
+                whole = next(one for one in found if one.value is recorded)
+                made = replace(made, snapshot=recorded.value["replica"].get("bootstrap") or _bootstrapped(made, whole))
+            found.append(made)
     return tuple(found)
 
 
-def _empty(recorded: Recorded, header: bytes) -> dict[str, Any]:
-    """A replica without tables, where a dump of events begins."""
-    value = json.loads(header)
-    database = tjson.loads(Database, recorded.value["replica"]["window"]["database"])
+def _bootstrapped(window: Dump, bootstrap: Dump) -> dict[str, Any]:
+    """A replica where a dump of events begins, as its bootstrap was planned."""
+    value = json.loads(window.files[f"{window.directory}/_dumpmetadata"])
+    database = tjson.loads(Database, window.value.value["replica"]["window"]["database"])
     database.parameters = ReplicaState(f"{value['source']}/{database.name}", value["from_evid"]).parameters()
-    return {"database": tjson.dumps(database), "tables": [], "partitions": []}
+    tables, parts = dict[str, Table](), list[Partition]()
+    for one in (one for lane in plan(bootstrap, bootstrap.files)[0].lanes for one in lane.operations):
+        if isinstance(one, CreateTable):
+            tables[one.table] = image = copy_of(one.image)
+            image.sd.location = f"{database.locationUri}/{one.table}"
+        for new in one.added if isinstance(one, AddPartitions) else ():
+            parts.append(copy_of(new.image))
+            parts[-1].sd.location = f"{tables[one.table].sd.location}/{new.name}"
+    return {
+        "database": tjson.dumps(database),
+        "tables": [*map(tjson.dumps, tables.values())],
+        "partitions": [*map(tjson.dumps, parts)],
+    }
 
 
 def target_of(dump: Dump, changes: list[str]) -> Target:
@@ -104,23 +133,47 @@ def target_of(dump: Dump, changes: list[str]) -> Target:
     tables = [] if snapshot is None else [tjson.loads(Table, text) for text in snapshot["tables"]]
     parts = [] if snapshot is None else [tjson.loads(Partition, text) for text in snapshot["partitions"]]
     policy = Policy(
-        source=Warehouse(metastore="thrift://s:1", roots=(Root(uri=names["source"]),)),
-        target=Warehouse(metastore="thrift://t:1", roots=(Root(uri=names["target"]),)),
+        source=Warehouse(metastore="thrift://s:1", roots=(Root(uri=names["source"]),), paths=(f"{names['source']}listed",)),
+        target=Warehouse(metastore="thrift://t:1", roots=(Root(uri=names["target"]),), paths=(f"{names['target']}listed",)),
         dump_root=f"{names['target']}repl/dumps",
         external_root=f"{names['target']}external",
         databases={names["database"]: names["database"]},
+        exclude=(f"{EXCLUDED}*",),
     )
     metastore: Any = MemoryMetastore(database, tables, parts, changes)
-    return Target(metastore, MemoryStorage(names["target"], {}, changes), policy, Storage(policy.source.roots))
+    storage = MemoryStorage(names["target"], {}, changes)
+    return Target(metastore, storage, policy, Storage(policy.source.roots), source_of(dump))
+
+
+def source_of(dump: Dump) -> Any:
+    """The source's metastore, which alone is believed where the database lies."""
+    settings = {"hive.repl.cmrootdir": dump.cm_root, "hive.metastore.warehouse.dir": dump.home.rpartition("/")[0]}
+    database = Database(dump.value.value["names"]["database"], locationUri=dump.home, parameters={})
+    return MemoryMetastore(database, [], [], [], settings)
+
+
+def bounds_of(dump: Dump) -> Bounds:
+    """What the policy allows."""
+    names, policy = dump.value.value["names"], target_of(dump, []).policy
+    own = target_of(dump, []).metastore.database(names["database"])
+    home = own.locationUri if own and own.locationUri else f"{names['target']}user/hive/warehouse/{names['database']}.db"
+    read, written = (
+        (dump.home, dump.cm_root, f"{names['source']}listed"),
+        (f"{names['target']}external", f"{names['target']}listed"),
+    )
+    return Bounds(names["database"], policy.tables, policy.exclude, "", read, home, written)
 
 
 def plan(dump: Dump, files: Files) -> tuple[Any, list[str]]:
     """The plan of a dump's load, and what it changed."""
     changes: list[str] = []
     target = target_of(dump, changes)
-    root = target.policy.dump_root
-    store = PackedStore(MemoryStorage(root, files), root)
-    return plan_load(target, ReplLoad(dump.directory), store), changes
+    return plan_load(target, ReplLoad(dump.directory), store_of(target.policy, files)), changes
+
+
+def store_of(policy: Policy, files: Files) -> PackedStore:
+    """Dumps in memory."""
+    return PackedStore(MemoryStorage(str(policy.dump_root), files), str(policy.dump_root))
 
 
 @cache
@@ -175,10 +228,12 @@ def _change(chance: random.Random, dump: Dump, files: Files) -> Files:
 
 def subject(chance: random.Random) -> Callable[[], Outcome]:
     """A dump, changed with or without its digest made anew, or one of a version without digests."""
-    dump, sealing = chance.choice(dumps()), chance.choice(("kept", "anew", "anew", "none"))
+    dump, sealing = chance.choice(dumps()), chance.choice(("kept", "anew", "anew", "none", "attack", "attack"))
     files = dump.files if sealing == "none" else dump.sealed
     if chance.random() < 0.001:
         files, sealing = files | {chance.choice(dump.paths): Blanks()}, "none"
+    elif sealing == "attack":
+        files = attacked(chance, dump)
     else:
         files = _change(chance, dump, files)
     if sealing == "anew":
@@ -193,12 +248,22 @@ def subject(chance: random.Random) -> Callable[[], Outcome]:
             made, changes = plan(dump, files)
         except ReplicationError:
             return Outcome(accepted=False)
-        return Outcome(accepted=True, changed="; ".join([*changes, *_wrong(dump, made, as_written)]))
+        return Outcome(accepted=True, changed="; ".join([*changes, *wrong(dump, files, made, as_written)]))
 
     return read
 
 
-def _wrong(dump: Dump, made: Any, as_written: Any) -> Iterator[str]:
+def attacked(chance: random.Random, dump: Dump) -> Files:
+    """The dump as somebody would write it who wants to read or write elsewhere."""
+    reader = store_of(target_of(dump, []).policy, dump.sealed).open(dump.directory)
+    attack = Attack(chance, dump.home, dump.value.value["names"]["target"])
+    try:
+        return attack.written(reader)
+    except (ReplicationError, UnicodeError):  # no writer would write it
+        return _change(chance, dump, dump.sealed)
+
+
+def wrong(dump: Dump, files: Files, made: Any, as_written: Any) -> Iterator[str]:
     """Why a plan must not have been made."""
     if as_written is not None and made != as_written:
         yield f"{dump.directory}: accepted with another content than its digest says"
@@ -208,6 +273,8 @@ def _wrong(dump: Dump, made: Any, as_written: Any) -> Iterator[str]:
         for one in lane.operations:
             if not made.from_evid <= one.evid <= made.to_evid:
                 yield f"an operation of event {one.evid} outside the window"
+    header = json.loads(files[f"{dump.directory}/_dumpmetadata"])
+    yield from bounds_of(dump).of(header).wrong(target_of(dump, []), made)
 
 
 DUMPS: dict[str, Subject] = {"dumps": subject}

@@ -122,14 +122,20 @@ class MemoryMetastore:
         tables: its tables.
         partitions: of them.
         changes: where changes are noted.
+        settings: of the metastore.
     """
 
     uri = "thrift://memory:9083"
 
     def __init__(
-        self, database: Database | None, tables: Iterable[Table], partitions: Iterable[Partition], changes: list[str]
+        self,
+        database: Database | None,
+        tables: Iterable[Table],
+        partitions: Iterable[Partition],
+        changes: list[str],
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._database, self._changes = database, changes
+        self._database, self._changes, self._settings = database, changes, settings or {}
         self._tables = {table.tableName: table for table in tables}
         self._partitions = list(partitions)
 
@@ -144,8 +150,16 @@ class MemoryMetastore:
     def tables(self, database: str, names: Iterable[str]) -> Iterator[Table]:
         return (table for name in names if (table := self.table(database, name)) is not None)
 
+    def databases(self) -> list[str]:
+        return [self._database.name] if self._database else []
+
     def table_names(self, database: str, *_: object) -> list[str]:
         return sorted(self._tables) if self.database(database) else []
+
+    def partition_names(self, database: str, table: str) -> list[str]:
+        owner = self.table(database, table)
+        keys = [key.name for key in (owner.partitionKeys if owner else None) or []]
+        return [partition_name(keys, part.values) for part in self.partitions(database, table)]
 
     def partitions(self, database: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
         owner = self.table(database, table)
@@ -158,8 +172,11 @@ class MemoryMetastore:
     def functions(self, database: str) -> list[Any]:
         return []
 
+    def at_once(self) -> MemoryMetastore:
+        return self
+
     def config_value(self, name: str, default: str) -> str:
-        return default
+        return self._settings.get(name, default)
 
     def uuid(self) -> str:
         return "the target"

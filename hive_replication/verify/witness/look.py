@@ -20,7 +20,7 @@ from hive_replication.dump.source_boundary import ANYWHERE
 from hive_replication.errors import MetastoreError, MissingEvents, ReplicationError
 from hive_replication.events.event_records import function_name, is_function
 from hive_replication.events.files import FileRef
-from hive_replication.load.replica.state import has_left, replica_state
+from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional
@@ -30,6 +30,7 @@ from hive_replication.verify.acid import Seen
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, table_shape
 from hive_replication.verify.compare import NOT_COMPARED
 from hive_replication.verify.functions import function_pairs
+from hive_replication.verify.left_out import leaves_out
 from hive_replication.verify.witness.comparison import (
     Counts,
     Difference,
@@ -162,7 +163,7 @@ class Look:
             return _Found([difference_of(name, "", f"it cannot be compared: {error}", (created[0], created[1]))])
 
     def _compared(self, name: str, source: Table | None, target: Table | None, part: _Part) -> _Found:
-        if source is None and target is not None and has_left(target):
+        if source is None and target is not None and leaves_out(self._policy, target):
             target = None
         counts = Counts((int(source is not None), int(target is not None)))
         digests = names_digest([name] if source else ()), names_digest([name] if target else ())

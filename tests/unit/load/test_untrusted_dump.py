@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,11 +13,19 @@ import pytest
 import hive_replication
 from hive_replication.connect import Connection
 from hive_replication.dump.format.packed_store import PackedStore
+from hive_replication.dump.format.record_types import EventRecord
 from hive_replication.errors import Refused
+from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.load.command import plan_load
-from hive_replication.load.untrusted_dump import validate_files
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.untrusted_dump import NOT_OF_POLICY, validate_files
+from hive_replication.load.window_events import decoded_events
+from hive_replication.metastore import thrift_json as tjson
+from hive_replication.metastore.types import Function
+from hive_replication.policy import PolicyScope
 from hive_replication.statements import ReplLoad
+from tests.bootstraps import SOURCE, header, loaded, loading, record
 from tests.fuzz.dumps import Dump, dumps, plan, resealed, target_of
 from tests.fuzz.memory import MemoryStorage
 
@@ -81,3 +90,33 @@ def test_a_cmroot_is_checked_where_it_may_be_read() -> None:
     validate_files(target, [FileRef("s3a://b/f", "", "hdfs://nn/cm")], "event 5")
     with pytest.raises(Refused, match="hdfs://nn/cm"):
         validate_files(target, [FileRef("s3a://b/f", "00", "hdfs://nn/cm")], "event 5")
+
+
+@pytest.mark.parametrize("below", ["..", "../..", ".repl", ".repl/journal", "x/../y", "/x", "delta_1_1//x"])
+def test_a_file_goes_to_no_directory_but_below_that_of_its_table(below: str) -> None:
+    """``.repl`` is replication's own: a dump placed files in a directory of that name below a table's."""
+    target = cast("Any", SimpleNamespace(source_storage=SimpleNamespace(check=lambda _: None)))
+    validate_files(target, [FileRef("hdfs://s/t/f", subdir="delta_1_1")], "event 5")
+    with pytest.raises(Refused, match="would lead out of its directory"):
+        validate_files(target, [FileRef("hdfs://s/t/f", subdir=below)], "event 5")
+
+
+def test_a_table_that_is_none_of_the_scope_of_its_dump_is_not_loaded() -> None:
+    """A record of ``secret`` was loaded whatever the policy excluded, and so was any other one of a dump of one table."""
+    secret, orders = record("secret"), record("orders")
+    taken = PolicyScope(exclude=("secret",)).text
+    for head, named in ((header(60, taken=taken), "secret"), (header(60, "orders"), "secret"), (header(60, "secret"), "orders")):
+        load = loaded(ReplicaState(SOURCE, 50), head, [], [orders, secret])
+        assert load.lanes.keys() == {"orders", "secret"} - {named}
+        assert [(one.evid, one.what, one.reason) for one in load.skipped] == [(60, named, NOT_OF_POLICY)]
+
+
+@pytest.mark.parametrize(("table", "read"), [(None, 1), ("orders", 0)])
+def test_a_window_of_one_table_brings_no_functions(table: str | None, read: int) -> None:
+    """Functions are of the database: a load of ``orders`` made those that were created in its window."""
+    message = json.dumps({"db": "db", "functionObjJson": tjson.dumps(Function("f", "db", "C", "me", 1, 0, 1, []))})
+    session = loading(ReplicaState(SOURCE, 50), replace(header(60, table), kind="incremental", from_evid=50), [])
+    events = (EventRecord(Notification(55, 5, "CREATE_FUNCTION", "db", "", message)),)
+    session.reader = cast("Any", SimpleNamespace(header=session.reader.header, events=lambda: iter(events)))
+    assert len([*decoded_events(session)]) == read
+    assert [one.reason for one in session.skipped] == ["a load of one table brings no functions"] * (1 - read)
