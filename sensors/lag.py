@@ -238,7 +238,7 @@ def _database(
 ) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
     key = names.database(found.database, "load")
     yield dg.AssetObservation(key, metadata=role_metadata(role) | lag_metadata(found))
-    yield dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **answer(found, passed=passed))
+    yield dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **answer(found, names, passed=passed))
 
 
 def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: float) -> list[tuple[str, TableLag]]:

@@ -67,7 +67,9 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
             withdraw_loaded(specs, engine, database.name, window)
         return dg.MaterializeResult(
             metadata=window_metadata(report, names, database.name, dump) | engine.lag(database.name),
-            check_results=[found for found in check_results(report, key) if found.check_name in specs.policy.checks.run],
+            check_results=[
+                found for found in check_results(report, names, database.name) if found.check_name in specs.policy.checks.run
+            ],
             data_version=dg.DataVersion(str(report.to_evid)),
         )
 

@@ -81,7 +81,7 @@ def _table_checks(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefi
                         continue
                     partitions = with_failed(_partitions(context, names, database.name, table), failed)
                 try:
-                    yield check.find(examiner, table, partitions).result(spec, partitions)
+                    yield check.find(examiner, table, partitions).result(EvaluationKey(spec.key), partitions)
                 except Unreachable:
                     raise
                 except ReplicationError as error:  # the other checks run all the same

@@ -65,7 +65,7 @@ def _overflow_check(specs: Specs, database: CatalogDatabase, check: TableCheck) 
         with as_dagster_failure():
             finding = check.find_in_table(examiner, table)
         if finding is not None:
-            yield finding.result(spec)
+            yield finding.result(key)
 
     return examine
 

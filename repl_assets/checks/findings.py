@@ -9,13 +9,17 @@ from typing import Any
 import dagster as dg
 
 from hive_replication.markdown import escaped
-from repl_assets.catalog.keys import Names, partition_name
+from hive_replication.statements import for_shell
+from repl_assets.catalog.keys import Names, database_of, hive_name, partition_key, partition_name
 from repl_assets.dagster_private import AssetCheckExecutionRecord, PartitionKeyFilter
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
+from repl_assets.recording.metadata import asset_url
 
 #: Metadata of a failed check: what to repair, one partition per line. Hive escapes line breaks in partition names.
 REPAIR = "to repair"
 WHOLE_TABLE = "the whole table"
+#: Metadata of a failed check: what to do, and the page of what it is of, on which *Materialize* repairs it.
+WHAT_TO_DO, REPAIR_PAGE = "what to do", "repair"
 _NEVER = "cannot decide"  # metadata of an answer that no later one changes
 _SOME = "of these partitions"
 _MOST_PARTITIONS = 500  # listed one by one; if more differ, the whole table is repaired
@@ -34,6 +38,8 @@ class Finding:
         undecided: why the check could not decide, or "".
         never: whether it cannot of what it is asked, and nothing but the table's own change alters that.
         passed: False for a failure that no repair removes; one with ``repairs`` never passes.
+        advice: what to do where it fails; "" where that is what is done about everything that differs (:func:`how_to_repair`).
+        mended: whether a repair removes a failure without ``repairs``.
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -42,19 +48,22 @@ class Finding:
     undecided: str = ""
     passed: bool = True
     never: bool = False
+    advice: str = ""
+    mended: bool = False
 
-    def result(self, spec: dg.AssetCheckSpec, partitions: Partitions = None) -> dg.AssetCheckResult:
+    def result(self, key: EvaluationKey, partitions: Partitions = None) -> dg.AssetCheckResult:
         """As the result of an asset check; a check that could not decide fails with severity WARN."""
-        return dg.AssetCheckResult(asset_key=spec.asset_key, check_name=spec.name, **self._fields(partitions))
+        fields = self._fields(key, partitions)
+        return dg.AssetCheckResult(asset_key=key.check.asset_key, check_name=key.check.name, **fields)
 
     def evaluation(self, key: EvaluationKey, partitions: Partitions = None) -> dg.AssetCheckEvaluation:
         """The same as an event, for jobs that are no asset checks."""
-        fields = self._fields(partitions)
+        fields = self._fields(key, partitions)
         return dg.AssetCheckEvaluation(
             asset_key=key.check.asset_key, check_name=key.check.name, partition=key.partition, **fields
         )
 
-    def _fields(self, partitions: Partitions) -> dict[str, Any]:
+    def _fields(self, key: EvaluationKey, partitions: Partitions) -> dict[str, Any]:
         shown = dict(self.metadata) | ({_NEVER: True} if self.never else {})
         if partitions is not None:  # figures of some partitions are no points in the plot of the whole table's
             shown = {f"{name} ({_SOME})" if type(one) is int else name: one for name, one in shown.items()}
@@ -63,8 +72,13 @@ class Finding:
             "passed": self.passed and not self.repairs and not self.undecided,
             "severity": dg.AssetCheckSeverity.WARN if self.undecided else dg.AssetCheckSeverity.ERROR,
             "description": escaped(self.undecided or "; ".join(self.differences[:3])) or None,
-            "metadata": {**shown, **({REPAIR: _formatted(self.repairs)} if self.repairs else {})},
+            "metadata": {**shown, **({REPAIR: _formatted(self.repairs)} if self.repairs else {}), **self._what_to_do(key)},
         }
+
+    def _what_to_do(self, key: EvaluationKey) -> dict[str, Any]:
+        advice = self.advice or (how_to_repair(key) if self.repairs else "")
+        page = {REPAIR_PAGE: dg.MetadataValue.url(key.page(self.repairs))} if self.repairs or self.mended else {}
+        return ({WHAT_TO_DO: advice} if advice else {}) | page
 
 
 def partitions_to_repair(metadata: Mapping[str, Any]) -> Partitions:
@@ -101,6 +115,24 @@ class EvaluationKey:
     check: dg.AssetCheckKey
     partition: str | None = None
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """Database and table at the source; no table ("") where the check is of a database."""
+        asset = self.check.asset_key
+        table = partition_name(self.partition) if self.partition else hive_name("".join(asset.path[2:]))
+        return database_of(asset), table
+
+    def page(self, partitions: Sequence[str] = ()) -> str:
+        """Path of the page on which *Materialize* repairs what the check is of: of its one partition, or with several to choose.
+
+        Args:
+            partitions: Hive names of those that differ, "" for the table itself.
+        """
+        asset = self.check.asset_key
+        if self.partition or not any(partitions):
+            return asset_url(asset, self.partition)
+        return asset_url(asset, partition_key(partitions[0])) if len(partitions) == 1 else f"{asset_url(asset)}?view=partitions"
+
     @classmethod
     def of(cls, names: Names, database: str, table: str, check: str) -> EvaluationKey:
         """The key for a table, by its name at the source."""
@@ -111,6 +143,11 @@ class EvaluationKey:
     def of_database(cls, names: Names, database: str, check: str) -> EvaluationKey:
         """The key for a whole database, by its name at the source."""
         return cls(dg.AssetCheckKey(names.database(database, "load"), check))
+
+
+def how_to_repair(key: EvaluationKey) -> str:
+    """What to do about whatever differs."""
+    return f"materialize it in Dagster, or hive-repl repair {for_shell(*key.names)}"
 
 
 def last_failure(instance: dg.DagsterInstance, key: EvaluationKey) -> dg.AssetCheckEvaluation | None:

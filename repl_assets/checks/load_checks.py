@@ -8,7 +8,8 @@ import dagster as dg
 
 from hive_replication.load.report import LoadReport
 from hive_replication.policy.checks import CheckName, Checks
-from repl_assets.catalog.keys import FILES_PROVEN, SAME_OBJECTS, UP_TO_DATE
+from repl_assets.catalog.keys import FILES_PROVEN, NOTHING_HELD, SAME_OBJECTS, UP_TO_DATE, Names
+from repl_assets.checks.not_held import held_advice
 from repl_assets.recording.metadata import held_table, markdown_table
 
 
@@ -31,8 +32,11 @@ def window_checks(settings: Checks, key: dg.AssetKey) -> list[dg.AssetCheckKey]:
     return [*(spec.key for spec in load_checks(settings, key)), *(dg.AssetCheckKey(key, name) for name in names)]
 
 
-def check_results(report: LoadReport, key: dg.AssetKey) -> Iterator[dg.AssetCheckResult]:
-    """The results of :func:`load_checks`."""
+def check_results(report: LoadReport, names: Names, database: str) -> Iterator[dg.AssetCheckResult]:
+    """The results of :func:`load_checks`, for a load of a source database."""
+    key = names.database(database, "load")
+    reasons = {table: one.reason for one in report.held for table in ((one.table,) if one.table else one.tables)}
+    advice = held_advice(names, database, report.database, reasons)
     unproven = [
         *((one.task.target, "has no checksum") for one in report.copies if not (one.proof.algorithm and one.proof.value)),
         *((one.task.target, one.reason) for one in report.unproven),
@@ -46,11 +50,11 @@ def check_results(report: LoadReport, key: dg.AssetKey) -> Iterator[dg.AssetChec
             "without recorded checksum": report.copies.unrecorded,
             "not proven": len(unproven),
         }
-        | ({"unproven": markdown_table(("file", "why"), unproven, len(unproven))} if unproven else {}),
+        | ({"unproven": markdown_table(("file", "why"), unproven, len(unproven)), **advice} if unproven else {}),
     )
     yield dg.AssetCheckResult(
         passed=not report.held,
         asset_key=key,
-        check_name="nothing_held",
-        metadata={"held": held_table(report)} if report.held else {},
+        check_name=NOTHING_HELD,
+        metadata={"held": held_table(report), **advice} if report.held else {},
     )

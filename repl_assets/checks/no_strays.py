@@ -14,6 +14,9 @@ from repl_assets.checks.findings import EvaluationKey, Finding, last_failure
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import as_dagster_failure, connected_engine
 
+#: What to do about strays: no repair removes them.
+ADVICE = "look at the list in the check: what waits to be dropped or is being loaded goes by itself; delete the rest by hand"
+
 
 def no_strays_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
     """The check as a definition of Dagster."""
@@ -32,11 +35,12 @@ def no_strays_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDe
         required_resource_keys=names.resources,
     )
     def no_strays(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        if context.run.asset_selection and last_failure(context.instance, EvaluationKey(spec.key)) is None:
+        key = EvaluationKey(spec.key)
+        if context.run.asset_selection and last_failure(context.instance, key) is None:
             return  # a window does not wait until all partitions and directories are listed
         examiner = Examiner(connected_engine(context, names).connection, specs.policy, database.name)
         with as_dagster_failure():
-            yield find_no_strays(examiner).result(spec)
+            yield find_no_strays(examiner).result(key)
 
     return no_strays
 
@@ -46,4 +50,4 @@ def find_no_strays(examiner: Examiner) -> Finding:
     found = list(strays(examiner.connection.source, examiner.connection.target, examiner.database))
     rows = ((stray.kind, stray.name, stray.location) for stray in found)
     table = {"found": markdown_table(("kind", "name", "location"), rows, len(found))} if found else {}
-    return Finding({"strays": len(found), **table}, passed=not found)
+    return Finding({"strays": len(found), **table}, passed=not found, advice=ADVICE if found else "")

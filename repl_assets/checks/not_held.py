@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import dagster as dg
 
 from hive_replication.errors import ReplicationError
+from hive_replication.health.advice import advice_on_held, why_left_held
 from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.markdown import link
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import FILES_PROVEN, HELD_TAG, NOT_HELD, NOTHING_HELD, TAG_LENGTH
+from repl_assets.catalog.keys import FILES_PROVEN, HELD_TAG, NOT_HELD, NOTHING_HELD, TAG_LENGTH, Names
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
-from repl_assets.checks.findings import EvaluationKey, Finding, Partitions, failed_tables, last_answers, last_failure
+from repl_assets.checks.findings import (
+    WHAT_TO_DO,
+    EvaluationKey,
+    Finding,
+    Partitions,
+    failed_tables,
+    last_answers,
+    last_failure,
+)
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import Engine
 from repl_assets.typed import log_evaluation
@@ -18,18 +30,49 @@ from repl_assets.typed import log_evaluation
 
 def find_not_held(examiner: Examiner, table: str, partitions: Partitions) -> Finding:  # noqa: ARG001 (a table is held as a whole)
     """Whether an event of the table failed, and why."""
-    database = examiner.connection.target.metastore.database(examiner.policy.target_of(examiner.database))
-    return held_finding(replica_state(database), table)
+    target = examiner.policy.target_of(examiner.database)
+    state = replica_state(examiner.connection.target.metastore.database(target))
+    return held_finding(state, table, examiner.database, target)
 
 
-def held_finding(state: ReplicaState, table: str) -> Finding:
-    """Whether a table is held, and why."""
+def held_finding(state: ReplicaState, table: str, database: str, target: str) -> Finding:
+    """Whether a table is held, why, and what to do about it.
+
+    Args:
+        state: of the target database.
+        table: its name.
+        database: its database at the source.
+        target: the same on the target.
+    """
     reason = state.held.get(table, "")
     if not reason:
         return Finding({"stands at": state.position(table)})
     return Finding(
-        {"stands at": state.at.get(table, 0), "why": reason}, differences=(f"{table} is held: {reason}",), passed=False
+        {"stands at": state.at.get(table, 0), "why": reason},
+        differences=(f"{table} is held: {reason}",),
+        passed=False,
+        advice=advice_on_held(table, reason, database, target),
+        mended=not why_left_held(state, table, database, target),
     )
+
+
+def held_advice(names: Names, database: str, target: str, held: Mapping[str, str]) -> dict[str, dg.MarkdownMetadataValue]:
+    """Metadata: what to do about held tables, each with a link to the page on which *Materialize* repairs it; none if none is.
+
+    Args:
+        names: of the policy.
+        database: source name.
+        target: name of the replica.
+        held: reasons by table, or by function.
+    """
+    state = ReplicaState(held=dict(held))
+
+    def page(name: str) -> str:
+        left = why_left_held(state, name, database, target)
+        return "" if left else link("repair", EvaluationKey.of(names, database, name, NOT_HELD).page())
+
+    rows = ((name, advice_on_held(name, why, database, target), page(name)) for name, why in sorted(held.items()))
+    return {WHAT_TO_DO: markdown_table(("table", "what to do", ""), rows, len(held))} if held else {}
 
 
 def record_held(
@@ -54,27 +97,29 @@ def record_held(
     if state.held:
         shown = ", ".join(sorted(state.held))
         context.instance.add_run_tags(context.run_id, {HELD_TAG: shown[:TAG_LENGTH]})
-    run = specs.policy.checks.run
+    run, target = specs.policy.checks.run, specs.policy.target_of(database.name)
     if NOT_HELD in run:
         known = {one.name for one in database.tables}
         failed = failed_tables(context.instance, specs.names, database.name, NOT_HELD, known, gone=True)
         tables = sorted(table for table in {*state.held, *failed} if database.overflow or table in known)
         before = last_answers(context.instance, specs.names, database.name, NOT_HELD, tables)
         for table in tables:
-            found = held_finding(state, table).evaluation(EvaluationKey.of(specs.names, database.name, table, NOT_HELD))
+            key = EvaluationKey.of(specs.names, database.name, table, NOT_HELD)
+            found = held_finding(state, table, database.name, target).evaluation(key)
             last = before.get(table)
             if last is None or (last.passed, last.description) != (found.passed, found.description):
                 log_evaluation(context, found)
     key = EvaluationKey.of_database(specs.names, database.name, NOTHING_HELD)
     if repaired and NOTHING_HELD in run and last_failure(context.instance, key) is not None:
-        log_evaluation(context, _nothing_held(state).evaluation(key))
+        log_evaluation(context, _nothing_held(specs.names, database.name, target, state).evaluation(key))
     key = EvaluationKey.of_database(specs.names, database.name, FILES_PROVEN)
     if repaired and not state.held and FILES_PROVEN in run and last_failure(context.instance, key) is not None:
         # What a load could not prove belongs to tables that it held, and none is held any more.
         log_evaluation(context, Finding({"not proven": 0}).evaluation(key))
 
 
-def _nothing_held(state: ReplicaState) -> Finding:
+def _nothing_held(names: Names, database: str, target: str, state: ReplicaState) -> Finding:
     held = sorted(state.held.items())
     table = {"held": markdown_table(("table", "why"), held, len(held))} if held else {}
-    return Finding(table, differences=tuple(f"{name} is held: {why}" for name, why in held), passed=not held)
+    told = tuple(f"{name} is held: {why}" for name, why in held)
+    return Finding(table | held_advice(names, database, target, state.held), differences=told, passed=not held)

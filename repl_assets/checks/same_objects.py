@@ -12,11 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.logs import about, unexpected
+from hive_replication.markdown import link
 from hive_replication.verify.witness import Remembered, Round, witness
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, SAME_OBJECTS, Names
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.findings import EvaluationKey, Finding, last_execution
+from repl_assets.checks.findings import EvaluationKey, Finding, how_to_repair, last_execution
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import Engine, connected_engine
@@ -41,7 +42,7 @@ def same_objects_check(specs: Specs, database: CatalogDatabase) -> dg.AssetCheck
     )
     def same_objects(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
         found = look(context.instance, connected_engine(context, names), names, database.name)
-        return found.result(dg.AssetCheckSpec(SAME_OBJECTS, asset=key))
+        return found.result(EvaluationKey.of_database(names, database.name, SAME_OBJECTS))
 
     return same_objects
 
@@ -53,7 +54,7 @@ def look(instance: dg.DagsterInstance, engine: Engine, names: Names, database: s
     known: Mapping[str, Any] = last.evaluation.metadata if last and last.evaluation else {}
     try:
         source, target = engine.connection.source, engine.connection.target
-        found = round_finding(witness(source, target, database, earlier=remembered(known)))
+        found = round_finding(witness(source, target, database, earlier=remembered(known)), names, database)
     except Exception as error:  # noqa: BLE001 - it is told, whatever it is
         why = str(error) if isinstance(error, ReplicationError) else unexpected(error, about(database))
         return Finding({name: value for name, value in known.items() if name == _REMEMBERED}, undecided=why)
@@ -106,8 +107,14 @@ def _has_replica(engine: Engine, database: str) -> bool:
         return True
 
 
-def round_finding(found: Round) -> Finding:
-    """A round of the witness as the finding of a check. It fails for what is wrong, not for what may only wait."""
+def round_finding(found: Round, names: Names, database: str) -> Finding:
+    """A round of the witness as the finding of a check. It fails for what is wrong, not for what may only wait.
+
+    Args:
+        found: the round.
+        names: of the policy.
+        database: source name.
+    """
     if found.applied is None:
         return Finding(undecided="no bootstrap of the database is finished")
     counts = found.counts
@@ -129,14 +136,21 @@ def round_finding(found: Round) -> Finding:
         "wrong": len(found.wrong),
         "may wait for events": len(found.waiting),
     }
-    differences = [(one.difference, "" if one.wrong else "may wait for events") for one in found.differences]
-    rows = sorted((bool(state), one.table, one.partition, one.text, state) for one, state in differences)
+    told = sorted((not one.wrong, (of := one.difference).table, of.partition, of.text) for one in found.differences)
+    rows = [(*one, "may wait for events" if waits else _page(names, database, *one[:2])) for waits, *one in told]
     if rows:
         head = ("table", "partition", "difference", "")
-        metadata["differences"] = markdown_table(head, (row[1:] for row in rows), len(rows))
+        metadata["differences"] = markdown_table(head, rows, len(rows))
         metadata[_REMEMBERED] = dg.MetadataValue.json(_STORED.dump_python(list(found.differences[:_MOST]), mode="json"))
     texts = tuple(f"{one.table}{f'/{one.partition}' if one.partition else ''}: {one.text}" for one in found.wrong)
-    return Finding(metadata, (), texts, passed=not texts)
+    advice = f"repair what differs: {how_to_repair(EvaluationKey.of_database(names, database, SAME_OBJECTS))}" if texts else ""
+    return Finding(metadata, (), texts, passed=not texts, advice=advice)
+
+
+def _page(names: Names, database: str, table: str, partition: str) -> str:
+    """A link to where a table or partition is repaired; a function has no page."""
+    key = EvaluationKey.of(names, database, table, SAME_OBJECTS)
+    return "" if table.endswith("()") else link("repair", key.page((partition,)))
 
 
 def remembered(metadata: Mapping[str, Any]) -> Sequence[Remembered]:

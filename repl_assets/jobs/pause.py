@@ -72,6 +72,6 @@ def _observe(context: dg.OpExecutionContext, engine: Engine, specs: Specs, datab
         context.log.warning("the %s is done; how far the database is cannot be told now: %s", action, error)
     else:
         metadata["stopped by an operator"] = found.stopped or "no"
-        fields = answer(found, passed=is_up_to_date(found, specs.policy.lag_target_seconds))
+        fields = answer(found, specs.names, passed=is_up_to_date(found, specs.policy.lag_target_seconds))
         log_evaluation(context, dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **fields))
     context.log_event(dg.AssetObservation(key, metadata=metadata, description=f"{action} by {engine.by}"))

@@ -47,7 +47,7 @@ def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         report = load_dump(context, engine, names, database, made, stood)
         metadata = window_metadata(report, names, database.name, made)
         context.log_event(dg.AssetMaterialization(load_key, metadata=metadata, partition=window))
-        for found in check_results(report, load_key):
+        for found in check_results(report, names, database.name):
             if found.check_name in specs.policy.checks.run:
                 answer = dg.AssetCheckEvaluation(
                     asset_key=load_key, check_name=str(found.check_name), passed=found.passed, metadata=found.metadata

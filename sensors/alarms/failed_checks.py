@@ -25,8 +25,10 @@ from repl_assets.catalog.keys import (
     hive_name,
     partition_name,
 )
+from repl_assets.checks import no_strays
 from repl_assets.checks.findings import (
     EvaluationKey,
+    how_to_repair,
     is_undecided,
     last_execution,
     last_executions,
@@ -153,13 +155,9 @@ def _is_open(record: AssetCheckExecutionRecord) -> bool:
 def _alarm(key: EvaluationKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:
     check, why = key.check, " ".join((evaluation.description or "").split())[:_REASON]
     what = ".".join(map(hive_name, _path(key))).removesuffix("__load")
-    database, _, table = what.partition(".")
-    repair = f"hive-repl repair {for_shell(database, table)}"
-    advice = f"look at the check, then repair what differs: materialize it in Dagster, or {repair}"
+    advice = f"look at the check, then repair what differs: {how_to_repair(key)}"
     if check.name == NO_STRAYS:
-        advice = (
-            "look at the list in the check: what waits to be dropped or is being loaded goes by itself; delete the rest by hand"
-        )
+        advice = no_strays.ADVICE
     failed = "failed"
     if is_undecided(evaluation):
         failed, advice = f"could not decide {_UNDECIDED} times in a row", _SEE_TO

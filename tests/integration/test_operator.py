@@ -308,3 +308,31 @@ def test_a_released_table_is_caught_up_by_the_next_tick(sensor: Sensor, tmp_path
     records = RecordStore.of(sensor.policy, store, name).newest()
     by = {record.by for record in records if record.action == "window"}
     assert by <= {f"Dagster run {run_id}" for run_id in run_ids}
+
+
+def test_a_load_and_a_repair_by_hand_are_on_dagsters_pages(
+    sensor: Sensor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse, names = sensor.warehouse, sensor.names
+    name = warehouse.database
+    config = tmp_path / "policy.yaml"
+    save_policy(sensor.policy, config)
+    shell = Shell(config, capsys)
+    sensor.replicate()
+    start = warehouse.applied()
+    warehouse.load_data("plain", "2\n")
+    dump = shell("REPL", "DUMP", name, "FROM", str(start))
+    loaded = shell("REPL", "LOAD", "FROM", dump["directory"])
+    storage = warehouse.connection.target.storage
+    storage.write(storage.files(location(warehouse, "plain"))[0].uri, b"9\n")
+    shell("repair", f"{name}.plain")
+    warehouse.assert_equal()
+    assert isinstance(sensor.tick(), dg.SkipReason), "the load by hand left nothing to do"
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for page, key in {"database": names.database(name, "load"), "table": names.table(name, "plain", "load")}.items():
+        entries = [record.asset_observation for record in sensor.instance.fetch_observations(key, limit=100).records]
+        done = [one.metadata for one in reversed(entries) if one is not None and "action" in one.metadata]
+        found[page] = [tuple(one[of].value for of in ("action", "by", "outcome", "window", "evid")) for one in done]
+    window = ("window", ME, "done", loaded["window"], dump["last_evid"])
+    repaired = ("repair", ME, "done", f"repair-{warehouse.status('plain')}", warehouse.status("plain"))
+    assert found == {"database": [window, repaired], "table": [repaired]}

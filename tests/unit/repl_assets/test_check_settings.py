@@ -11,7 +11,7 @@ from repl_assets.checks.table_checks import enabled_checks
 from repl_assets.definitions import build_defs
 from tests.unit.repl_assets.test_dagster_definitions import CATALOG, policy
 
-KEY = EvaluationKey(dg.AssetCheckKey(dg.AssetKey("orders"), "replica_equal"))
+KEY = EvaluationKey(dg.AssetCheckKey(dg.AssetKey(["p", "sales", "orders"]), "replica_equal"))
 
 
 def failure(*repairs: str) -> dg.AssetCheckEvaluation:

@@ -149,6 +149,12 @@ def test_metadata() -> None:
         ("ds", "string", None, {"partition_key": ""}),
     ]
     assert "All orders." in str(orders.description)
+    first = {name: str(spec.description).partition("\n")[0] for name, spec in found.items()}
+    repaired = "replica. Materialize it to repair it: what differs from the source is replaced."
+    assert first["default/sales/orders"] == f"Hive table sales_copy.orders: {repaired}"
+    assert first["default/sales/seen"] == f"Hive view sales_copy.seen: {repaired}"
+    assert first["default/sales/orders__dump"] == "Hive table sales.orders: metadata and file references."
+    assert first["default/sales/orders__source"] == "Hive table sales.orders: at the source."
     assert found["default/sales/orders__source"].metadata["dagster/table_name"] == "sales.orders"
     assert found["default/sales/orders__source"].metadata["dagster/uri"] == ORDERS.location
     assert found["default/sales/lookup"].metadata["dagster/uri"] == "hdfs://target:8020/w/sales.db/lookup"

@@ -3,18 +3,24 @@
 # No postponed annotations here: Dagster compares those of contexts as types.
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
 import sqlalchemy
+from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.loader import LoadingContextForTest
 from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.report import LoadReport, Touched
+from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column
 from repl_assets.catalog.keys import Names, partition_key
+from repl_assets.definitions import build_defs
 from repl_assets.recording.recorder import MOST_EVENTS, MOST_PARTITIONS, Recorder
+from tests.lags import POLICY
 
 NAMES = Names("p")
 
@@ -77,6 +83,28 @@ def test_dump_is_logged_before_the_replica(recorded: Recorded) -> None:
     ]
     assert recorded.partitions() == ["ds=1%7C2"]
     assert [(event.tags or {})["dagster/data_version"] for event in recorded.materialized()] == ["7", "7", "8", "8"]
+
+
+@pytest.mark.parametrize("dumps", [True, False])
+def test_what_a_window_brought_is_out_of_date_without_an_entry_of_its_dump(
+    dumps: bool, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So one step logs both: Dagster takes what a replica depends on for a new input where it has no entry."""
+    log_event = dg.OpExecutionContext.log_event
+
+    def log(context: dg.OpExecutionContext, event: Any) -> None:
+        if dumps or not event.asset_key.path[-1].endswith("__dump"):
+            log_event(context, event)
+
+    monkeypatch.setattr(dg.OpExecutionContext, "log_event", log)
+    recorded.record(Touched("plain", "plain", 7), Touched("parts", "parts", 8, partitions=("ds=1",)))
+    keys: dict[str, tuple[Column, ...]] = {"plain": (), "parts": (Column("ds", "string"),)}
+    tables = tuple(CatalogTable(name, False, "", "", (), found, "", "") for name, found in keys.items())
+    catalog = Catalog((CatalogDatabase("db", "", "", "", tables, ()),))
+    graph = build_defs(POLICY.model_copy(update={"name": "p", "databases": {"db": "db"}}), catalog).resolve_asset_graph()
+    shown = CachingStaleStatusResolver(recorded.instance, graph, LoadingContextForTest(recorded.instance))
+    found = {shown.get_status(NAMES.table("db", "plain", "load")), shown.get_status(NAMES.table("db", "parts", "load"), "ds=1")}
+    assert found == {StaleStatus.FRESH if dumps else StaleStatus.STALE}
 
 
 def test_a_source_is_logged_once_before_its_dumps(recorded: Recorded) -> None:

@@ -65,6 +65,18 @@ def test_figures_of_a_load_are_numbers() -> None:
     assert not found.keys() & {"held", "skipped", "changed", "events collapsed"}
 
 
+def test_files_are_counted_by_where_they_came_from() -> None:
+    origins = ("present", "present", "cmroot")
+    copies = Copies([replace(copied(f"db.t/ds={n}", 7), origin=origin) for n, origin in enumerate(origins)])
+    found = load_metadata(LoadReport("dir", "db", 1, 9, copies=copies), NAMES, "db")
+    assert {name: found[name] for name in found if name.startswith("files")} == {
+        "files": 3,
+        "files present already": 2,
+        "files from cmroot": 1,
+        "files by threads": 3,
+    }
+
+
 def test_grants_are_counted_by_what_was_done() -> None:
     done = {"roles created": 1, "privileges granted": 7, "privileges revoked": 2}
     found = load_metadata(LoadReport("dir", "db", 5, 9, privileges=done), NAMES, "db")

@@ -8,11 +8,16 @@ from typing import Any, cast
 import dagster as dg
 import pytest
 
+from hive_replication.lag import Lag
+from hive_replication.load.replica.held_reasons import JOINED_REASON, UNDONE_REASON
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy.checks import Checks
 from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable
+from repl_assets.catalog.keys import Names
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.not_held import record_held
+from repl_assets.checks.findings import REPAIR_PAGE, WHAT_TO_DO, EvaluationKey
+from repl_assets.checks.not_held import held_advice, held_finding, record_held
+from repl_assets.checks.up_to_date import answer
 from repl_assets.steps.engine import Engine
 from tests.lags import POLICY
 
@@ -69,3 +74,43 @@ def test_a_held_table_that_was_materialized_since_is_logged_again(
     asset, partition = of[0].names.replica("sales", "orders")
     instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=partition))
     assert (len(load(instance, of, held)), load(instance, of, held)) == (1, [])
+
+
+NAMES = Names.of(POLICY)
+REFUSED = "hdfs://target:8020/w/orders: Permission denied"
+
+
+def test_a_held_table_says_what_to_do_and_links_to_its_repair() -> None:
+    """It said only why it is held."""
+    key = EvaluationKey.of(NAMES, "sales", "orders", "not_held")
+    state = ReplicaState("uuid/sales", 9, held={"orders": REFUSED}, at={"orders": 5})
+    found = held_finding(state, "orders", "sales", "sales_dr").evaluation(key)
+    assert found.metadata[REPAIR_PAGE] == dg.MetadataValue.url("/assets/default/sales/orders")
+    assert str(found.metadata[WHAT_TO_DO].value).startswith("give the account that replicates the right")
+    assert WHAT_TO_DO not in held_finding(state, "other", "sales", "sales_dr").evaluation(key).metadata
+
+
+def test_what_was_undone_on_purpose_has_no_link_that_would_end_that() -> None:
+    held = {"orders": f"{UNDONE_REASON}90 by request", "turnover": f"{JOINED_REASON}orders: {UNDONE_REASON}90 by request"}
+    state = ReplicaState("uuid/sales", 100, held=held, at=dict.fromkeys(held, 90))
+    for table in held:
+        key = EvaluationKey.of(NAMES, "sales", table, "not_held")
+        assert REPAIR_PAGE not in held_finding(state, table, "sales", "sales_dr").evaluation(key).metadata
+    key = EvaluationKey.of(NAMES, "sales", "orders", "not_held")
+    advice = held_finding(state, "orders", "sales", "sales_dr").evaluation(key).metadata[WHAT_TO_DO]
+    assert "hive-repl undo sales_dr.orders --release" in str(advice.value)
+
+
+def test_held_tables_are_told_together_with_a_link_each() -> None:
+    held = {"a [b](/x)": REFUSED, "f()": REFUSED, "old": f"{UNDONE_REASON}90 by request"}
+    shown = str(held_advice(NAMES, "sales", "sales_dr", held)[WHAT_TO_DO].value).splitlines()[2:]
+    assert shown[0].startswith("| a \\[b\\](/x) | give the account")
+    assert shown[0].endswith("| [repair](/assets/default/sales/a.20.5bb.5d.28.2fx.29) |")
+    assert all(line.endswith(" |  |") for line in shown[1:]), "a function has no page"
+    assert held_advice(NAMES, "sales", "sales_dr", {}) == {}
+
+
+def test_freshness_that_fails_for_held_tables_says_what_to_do() -> None:
+    found = answer(Lag("sales", "sales_dr", 7, 9, 0, 0.0, held=(("orders", REFUSED),)), NAMES, passed=False)
+    assert "[repair](/assets/default/sales/orders)" in str(found["metadata"][WHAT_TO_DO].value)
+    assert WHAT_TO_DO not in answer(Lag("sales", "sales_dr", 9, 9, 0, 0.0), NAMES, passed=True)["metadata"]

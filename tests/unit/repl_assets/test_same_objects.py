@@ -11,10 +11,11 @@ import dagster as dg
 import pytest
 
 from hive_replication.errors import Unreachable
+from hive_replication.verify import Stray
 from hive_replication.verify.witness import Difference, Remembered, Round
 from repl_assets.catalog.keys import SAME_OBJECTS, Names
-from repl_assets.checks import same_objects
-from repl_assets.checks.findings import EvaluationKey, Finding
+from repl_assets.checks import no_strays, same_objects
+from repl_assets.checks.findings import REPAIR_PAGE, WHAT_TO_DO, EvaluationKey, Finding
 from tests.lags import POLICY
 
 NAMES = Names.of(POLICY)
@@ -54,3 +55,27 @@ def test_a_round_that_cannot_decide_forgets_nothing(instance: dg.DagsterInstance
     assert look().undecided.endswith("ValueError: odd"), "it ended the job, and no other database was looked at"
     assert look().passed
     assert known == [[], [WRONG], [WRONG], [WRONG]]
+
+
+def test_what_differs_links_to_its_repair() -> None:
+    """Not what may only wait for events, nor a function, which has no page."""
+    waits = Remembered(Difference("items", "", "it is on the source only", "0b"), 90, wrong=False)
+    function = Remembered(Difference("f()", "", "it is on the source only", "0c"), 90, wrong=True)
+    found = same_objects.round_finding(Round(100, 100, differences=(waits, WRONG, function)), NAMES, "sales").evaluation(KEY)
+    shown = str(found.metadata["differences"].value).splitlines()[2:]
+    page = "[repair](/assets/default/sales/orders?view=partitions&partition=ds%3D1)"
+    assert [line.rsplit(" | ", 1)[1] for line in shown] == [" |", f"{page} |", "may wait for events |"]
+    assert found.metadata[WHAT_TO_DO].value == "repair what differs: materialize it in Dagster, or hive-repl repair sales"
+    passed = same_objects.round_finding(Round(100, 100, differences=(waits,)), NAMES, "sales").evaluation(KEY)
+    assert WHAT_TO_DO not in passed.metadata
+
+
+def test_strays_are_deleted_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Stray("table", "x", "hdfs://target/x")]
+    monkeypatch.setattr(no_strays, "strays", lambda *_: found)
+    examiner: Any = SimpleNamespace(connection=SimpleNamespace(source=None, target=None), database="sales")
+    key = EvaluationKey.of_database(NAMES, "sales", "no_strays")
+    metadata = no_strays.find_no_strays(examiner).evaluation(key).metadata
+    assert ("delete the rest by hand" in str(metadata[WHAT_TO_DO].value), REPAIR_PAGE in metadata) == (True, False)
+    found.clear()
+    assert WHAT_TO_DO not in no_strays.find_no_strays(examiner).evaluation(key).metadata

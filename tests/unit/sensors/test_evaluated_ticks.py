@@ -21,7 +21,7 @@ from hive_replication.load.replica.state import PAUSED, ReplicaState
 from hive_replication.metastore.types import Database
 from hive_replication.policy.checks import Checks, Drift
 from repl_assets.catalog.keys import UNRECORDED_TAG, Names
-from repl_assets.checks.findings import Finding
+from repl_assets.checks.findings import EvaluationKey, Finding
 from repl_assets.dagster_private import GrpcServerCodeLocationOrigin
 from repl_assets.definitions import build_defs
 from repl_assets.jobs.found_drift import FoundDrift, Handover
@@ -145,11 +145,8 @@ def test_failed_checks(definitions: dg.Definitions, instance: dg.DagsterInstance
         alone.setattr(Servers, "connect", None)
         assert looks() == ([], "no failed check needs a repair"), "no server is asked"
     for table in ("lookup", "orders"):
-        spec = dg.AssetCheckSpec("replica_equal", asset=Names.of(POLICY).table("sales", table, "load"))
-        failed = Finding(repairs=("",)).result(spec)
-        instance.report_runless_asset_event(
-            dg.AssetCheckEvaluation(spec.asset_key, spec.name, passed=False, metadata=dict(failed.metadata or {}))
-        )
+        failed = Finding(repairs=("",)).evaluation(EvaluationKey.of(Names.of(POLICY), "sales", table, "replica_equal"))
+        instance.report_runless_asset_event(failed)
     state()
     assert looks() == (["lookup", "orders"], None)
     state(held={"orders": f"{UNDONE_REASON}90 by request"}, at={"orders": 90})
