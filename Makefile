@@ -1,5 +1,6 @@
 # All commands run in .venv, which `make install` fills from requirements.lock, and from requirements-kerberos.lock where that can be
-# compiled. PYTHON names another interpreter.
+# compiled. What is built here is built with requirements-build.lock: pip would fetch build tools without looking at hashes.
+# PYTHON names another interpreter.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,8 +21,10 @@ install: $(READY) ## Make the environment in .venv from requirements.lock
 
 $(LOCKED): requirements.lock requirements-kerberos.lock | python
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "Python cannot make environments: install python3-venv" >&2; exit 1; }
-	$(PIP) install --require-hashes --no-deps -r requirements.lock
-	@if command -v krb5-config >/dev/null; then $(PIP) install --require-hashes --no-deps -r requirements-kerberos.lock; \
+	$(PIP) install --require-hashes --no-deps --only-binary :all: -r requirements-build.lock
+	$(PIP) install --require-hashes --no-deps --no-build-isolation -r requirements.lock
+	@if command -v krb5-config >/dev/null; then \
+	$(PIP) install --require-hashes --no-deps --no-build-isolation -r requirements-kerberos.lock; \
 	else echo "without Kerberos: for it install gcc, libkrb5-dev and python3-dev, then make again" >&2; fi
 	@touch $@
 

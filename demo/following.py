@@ -14,6 +14,7 @@ from demo.tables import DATABASE
 from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError
 from hive_replication.lag import Lag, lag
+from hive_replication.units import count
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, NOT_FINISHED_STATUSES
 
@@ -127,4 +128,4 @@ def _position(found: Lag) -> str:
 
 def _summary(load: Load) -> str:
     files = [f"{load.counts[name]} {name.removeprefix('files ')}" for name in _COUNTED if load.counts[name]]
-    return f"{load.operations} operations, {load.megabytes:.1f} MB, files: {', '.join(files) or 'none to copy'}"
+    return f"{count(load.operations, 'operation')}, {load.megabytes:.1f} MB, files: {', '.join(files) or 'none to copy'}"

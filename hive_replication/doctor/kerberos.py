@@ -13,6 +13,7 @@ from hive_replication.policy.warehouse import Account, Warehouse
 from hive_replication.storage import paths
 from hive_replication.storage.delegation import delegation
 from hive_replication.storage.webhdfs_pool import namenode_setting
+from hive_replication.units import when
 
 _SHORT = 3600.0  # seconds
 _ADVICE = "correct what the message says: without it this side cannot be used"
@@ -40,8 +41,8 @@ def _ticket(side: str, account: Account) -> Finding:
     except ReplicationError as problem:
         return error(side, "ticket", str(problem), _ADVICE)
     if account.keytab:
-        return ok(side, "ticket", f"{principal} by {account.keytab}, until {_date(until)}, and then another one")
-    shown = f"{principal} by a ticket cache, until {_date(until)}"
+        return ok(side, "ticket", f"{principal} by {account.keytab}, until {when(until)}, and then another one")
+    shown = f"{principal} by a ticket cache, until {when(until)}"
     if until - datetime.now(UTC).timestamp() < _SHORT:
         return warning(side, "ticket", shown, "run kinit again before, or name principal and keytab of the account in the policy")
     return ok(side, "ticket", shown)
@@ -51,14 +52,10 @@ def _hdfs(side: str, root: Root) -> Iterator[Finding]:
     check = "delegation token"
     try:
         if found := delegation(paths.split(root.uri)[1], root, None):
-            yield ok(side, check, f"of {root.uri}, until {_date(found.until())}, renewed before")
+            yield ok(side, check, f"of {root.uri}, until {when(found.until())}, renewed before")
     except ReplicationError as problem:
         yield error(side, check, str(problem), _ADVICE)
         return
     protection = namenode_setting(root, _PROTECTION)
     shown = f"{_PROTECTION}={protection}" if protection else f"the NameNode does not tell {_PROTECTION}"
     yield ok(side, "data transfer", f"{shown} of {root.uri}")
-
-
-def _date(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

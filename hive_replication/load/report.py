@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hive_replication.copy.tasks import CopyFailure
 from hive_replication.errors import Refused
 from hive_replication.load.copied_files import Copies
+from hive_replication.units import count, size
 
 _OBJECT = re.compile(r"(?P<table>.*?)(?:/(?P<partition>[^/=]+=.*))?", re.DOTALL)
 
@@ -102,8 +103,9 @@ class Collapsed:
     bytes: int = 0
 
     def __str__(self) -> str:
-        spared = f"{self.files} files" + (f" ({self.bytes} bytes)" if self.bytes > 0 else "")
-        return f"{self.events} events into {self.operations} operations, {spared} not copied"
+        known = f" ({size(self.bytes)})" if self.bytes >= 0 else ""
+        spared = f"; not copied: {count(self.files, 'file')}{known} that later events replace or drop" if self.files else ""
+        return f"{count(self.events, 'event')} applied by {count(self.operations, 'operation')}{spared}"
 
 
 @dataclass(frozen=True, slots=True)

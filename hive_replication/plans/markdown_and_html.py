@@ -98,13 +98,7 @@ def figures(report: PlanReport) -> Iterator[tuple[str, str]]:
             yield f"Of them {what}", count(report.files[place], "file")
     yield "Time", f"about {duration(report.estimate.seconds)}; {report.estimate.basis}"
     if report.collapsed.events:
-        spared = report.collapsed
-        known = f" ({size(spared.bytes)})" if spared.bytes >= 0 else ""
-        yield (
-            "Collapsed",
-            f"{count(spared.events, 'event')} into {count(spared.operations, 'operation')}, "
-            f"{count(spared.files, 'file')}{known} not copied",
-        )
+        yield "Collapsed", str(report.collapsed)
     for lane, what in (("held", "Held tables"), ("skipped", "Skipped")):
         number = sum(row.lane == lane for row in report.rows)
         if number:

@@ -64,8 +64,8 @@ def opens_at(now: float, hours: Iterable[str], zone: str) -> float | None:
 
 
 def told(moment: float, zone: str) -> str:
-    """A moment for people: ``Mon 2026-11-23 22:00 CET``."""
-    return datetime.fromtimestamp(moment, ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M %Z")
+    """A moment for people: ``Mon 2026-11-23 22:00:00 CET``."""
+    return datetime.fromtimestamp(moment, ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M:%S %Z")
 
 
 def _spans(now: float, text: str, zone: ZoneInfo) -> Iterator[tuple[float, float]]:

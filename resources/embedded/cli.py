@@ -31,7 +31,8 @@ def up(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Sides: source, target, source4 (Hive 4.2; 2, 40, 41: others), or new ones; parts: source.metastore."
+            help="Sides: source, target, source4 (Hive 4.2; 2, 40, 41: others), or new ones; parts: source.metastore, "
+            "source.hdfs, source.database."
         ),
     ] = None,
     directory: Directory = _HOME,
@@ -63,7 +64,9 @@ def up(
 
 @app.command()
 def down(
-    names: Annotated[list[str] | None, typer.Argument(help="Sides, or parts: source.hdfs, source.metastore.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Sides, or parts: source.hdfs, source.database, source.metastore.")
+    ] = None,
     directory: Directory = _HOME,
 ) -> None:
     """Stops servers; their data stays for the next start."""

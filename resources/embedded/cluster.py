@@ -56,7 +56,8 @@ class Cluster:
 
         Args:
             names: sides; those of one HDFS (``source``, ``source4``) share it and a database server. Or parts:
-                ``source.metastore``, with the HDFS and the database server that it needs, or ``source.hdfs`` alone.
+                ``source.metastore``, with the HDFS and the database server that it needs, ``source.hdfs`` or ``source.database``
+                alone.
             progress: shows downloads and the start of each server.
 
         Raises:
@@ -64,9 +65,9 @@ class Cluster:
                 cannot be made, or is of a version that had no PostgreSQL.
             ReplicationError: a server does not start.
         """
-        sides, metastores = _parts(names)
+        parts = _Parts.of(names)
         java.java()
-        for name in metastores:
+        for name in parts.databases:
             metastore.require_postgresql(self.directory, name)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -77,9 +78,9 @@ class Cluster:
                 raise BadRequest(f"the servers in {self.directory} were made without TLS: name another folder")
             if self.tls:
                 certificates.make(self.directory)
-            ports = self._assign_ports(sides, reserved)
-            if not all(processes.running(self.directory / server) for server in self._servers_of(sides, metastores)):
-                self._start(sides, metastores, ports, progress)
+            ports = self._assign_ports(parts.sides, reserved)
+            if not all(processes.running(self.directory / server) for server in self._servers_of(parts)):
+                self._start(parts, ports, progress)
 
     def down(self, names: Sequence[str] | None = None) -> None:
         """Stops servers, metastores before the HDFS and the database server that they use; data and ports stay.
@@ -152,14 +153,12 @@ class Cluster:
         """Names of the sides ever started here."""
         return [name for name, ports in self._ports().items() if "metastore" in ports]
 
-    def _start(
-        self, names: Sequence[str], with_metastore: Sequence[str], ports: dict[str, dict[str, int]], progress: Progress | None
-    ) -> None:
-        own = {name: versions.parsed(name)[1] for name in with_metastore}
+    def _start(self, parts: _Parts, ports: dict[str, dict[str, int]], progress: Progress | None) -> None:
+        own = {name: versions.parsed(name)[1] for name in parts.metastores}
         groups = jars.fetch_groups(["hadoop", *sorted({group for version in own.values() for group in version.groups})], progress)
         hadoop = groups["hadoop"]
-        stores = {owner: self._store(owner, ports, hadoop.jars) for owner in dict.fromkeys(map(_parse, names))}
-        owners = dict.fromkeys(map(_parse, with_metastore))
+        stores = {owner: self._store(owner, ports, hadoop.jars) for owner in dict.fromkeys(map(_parse, parts.hdfs))}
+        owners = dict.fromkeys(map(_parse, parts.databases))
         databases = {owner: Postgresql(owner, self.directory, ports[owner]["database"]) for owner in owners}
         metastores = [
             self._metastore(name, ports, stores[_parse(name)], databases[_parse(name)], versions.software(version, groups))
@@ -221,9 +220,9 @@ class Cluster:
     def _servers(self) -> dict[str, int]:
         return {f"{owner}.{role}": ports[role] for owner, ports in self._ports().items() for role in _ROLES if role in ports}
 
-    def _servers_of(self, names: Sequence[str], metastores: Sequence[str]) -> list[str]:
-        wanted = {server for name in metastores for server in (f"{name}.metastore", f"{_parse(name)}.database")}
-        wanted |= {f"{_parse(name)}.{role}" for name in names for role in (*nameservice.ROLES, "kdc")}
+    def _servers_of(self, parts: _Parts) -> list[str]:
+        wanted = {f"{name}.metastore" for name in parts.metastores} | {f"{_parse(name)}.database" for name in parts.databases}
+        wanted |= {f"{_parse(name)}.{role}" for name in parts.hdfs for role in (*nameservice.ROLES, "kdc")}
         return [server for server in self._servers() if server in wanted]
 
     def _select(self, name: str) -> list[str]:
@@ -273,14 +272,28 @@ def _start_metastore(store: Metastore, before: Future[None], hdfs: Future[None],
     _start((store.server,), prepare, advance)
 
 
-def _parts(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The sides of names such as ``source`` or ``source.hdfs``, and those of them whose metastores are meant, too."""
-    parts = [name.partition(".")[::2] for name in names]
-    for side, part in parts:
-        _parse(side)
-        if part not in ("", "hdfs", "metastore"):
-            raise BadRequest(f"{side}.{part} is no part of a side: name {side}, {side}.hdfs or {side}.metastore")
-    return list(dict.fromkeys(side for side, _ in parts)), list(dict.fromkeys(side for side, part in parts if part != "hdfs"))
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The sides of names such as ``source`` or ``source.hdfs``, and those of them of which each kind of server is meant."""
+
+    sides: tuple[str, ...]
+    hdfs: tuple[str, ...]
+    databases: tuple[str, ...]
+    metastores: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> _Parts:
+        parts = [name.partition(".")[::2] for name in names]
+        for side, part in parts:
+            _parse(side)
+            if part not in ("", "hdfs", "database", "metastore"):
+                known = ", ".join((side, f"{side}.hdfs", f"{side}.database"))
+                raise BadRequest(f"{side}.{part} is no part of a side: name {known} or {side}.metastore")
+
+        def meant(*wanted: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(side for side, part in parts if part in ("", "metastore", *wanted)))
+
+        return cls(meant("hdfs", "database"), meant("hdfs"), meant("database"), meant())
 
 
 def _parse(name: str) -> str:

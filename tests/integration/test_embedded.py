@@ -114,6 +114,10 @@ def test_life_of_a_cluster(tmp_path: Path) -> None:
 
         cluster.down(["source.metastore"])
         assert states(cluster) == {"namenode": "running", "datanode": "running", "database": "running", "metastore": "stopped"}
+        cluster.down(["source.hdfs", "source.database"])
+        assert set(states(cluster).values()) == {"stopped"}
+        cluster.up(["source.database"])
+        assert [name for name, state in states(cluster).items() if state == "running"] == ["database"]
         cluster.down()
         assert set(states(cluster).values()) == {"stopped"}
         assert not processes.listening(int(side.metastore.rpartition(":")[2]))

@@ -179,8 +179,8 @@ def test_doctor_says_which_tickets_and_tokens_there_are(connection: Connection) 
     found = {(one.side, one.check): one.found for one in examine(connection) if one.verdict == "ok"}
     for side, encrypts in (("source", "false"), ("target", "true")):
         assert f"dfs.encrypt.data.transfer={encrypts}" in found[side, "HDFS's defaults"]
-        assert re.search(rf"repl@{side.upper()}\.TEST by /.*/repl\.keytab, until 20.* UTC", found[side, "ticket"])
-        assert re.search(r"of hdfs://.*, until 20.* UTC, renewed before", found[side, "delegation token"])
+        assert re.search(rf"repl@{side.upper()}\.TEST by /.*/repl\.keytab, until 20\S+ \d\d:\d\d:\d\d UTC", found[side, "ticket"])
+        assert re.search(r"of hdfs://.*, until 20\S+ \d\d:\d\d:\d\d UTC, renewed before", found[side, "delegation token"])
         assert found[side, "data transfer"].startswith("dfs.data.transfer.protection=privacy of hdfs://")
 
 

@@ -45,7 +45,7 @@ def test_nothing_begins_outside_of_the_hours_then_with_its_priority(sensor: Sens
     begins = (now + timedelta(hours=2)).strftime("%H:00")
     hours = f"{begins}-{(now + timedelta(hours=3)).strftime('%H:00')}"
     sensor.set_policy(hours=(hours,), priorities={"t*": 7})
-    waits = rf"outside of the hours {begins}-\d\d:00: resumes .* {begins} UTC, in \d+ (h|min)( \d+ (min|s))?"
+    waits = rf"outside of the hours {begins}-\d\d:00: resumes .* {begins}:00 UTC, in \d+ (h|min)( \d+ (min|s))?"
     assert re.fullmatch(waits, sensor.reason())
     assert (sensor.source.calls, sensor.target.calls) == (0, 0)
     assert sensor.request(later=2 * 3600.0).tags["dagster/priority"] == "7"
@@ -57,7 +57,9 @@ def test_windows_start_at_the_times_of_the_schedule_once_each(sensor: Sensor) ->
     at = soon.replace(second=0, microsecond=0)
     until = (at - datetime.now(UTC)).total_seconds() + 1
     name = sensor.warehouse.database
-    waits = rf"{name}: waits for the schedule {soon.minute} \* \* \* \*: resumes {at:%a %Y-%m-%d %H:%M} UTC, in \d+ min( \d+ s)?"
+    waits = (
+        rf"{name}: waits for the schedule {soon.minute} \* \* \* \*: resumes {at:%a %Y-%m-%d %H:%M}:00 UTC, in \d+ min( \d+ s)?"
+    )
     assert re.fullmatch(waits, sensor.reason())
     assert sensor.run(sensor.request(later=until)).success  # the bootstrap
     assert "no events" in sensor.reason()

@@ -14,7 +14,7 @@ from hive_replication.cli.progress import shown
 from hive_replication.cli.result_fields import iso_or_none
 from hive_replication.cli.settings import Config, Json, Settings, settings
 from hive_replication.errors import BadRequest
-from hive_replication.units import count_figure, duration_figure, time_figure
+from hive_replication.units import count, count_figure, duration_figure, time_figure
 
 if TYPE_CHECKING:
     from hive_replication import FailoverReverse, FailoverStatus
@@ -60,7 +60,7 @@ def plan(context: typer.Context, name: SourceDatabase, config: Config = None, js
         chosen.output.remark(f"what would be lost now is not known: {lost.problem}")
     if lost.not_replicated:
         tables = ", ".join(lost.tables) or "the database itself"
-        chosen.output.remark(f"lost without the source: {len(lost.not_replicated)} events, of {tables}")
+        chosen.output.remark(f"lost without the source: {count(len(lost.not_replicated), 'event')}, of {tables}")
     if not (lost.problem or lost.not_replicated):
         chosen.output.remark("nothing would be lost now")
     chosen.output.remark(*(f"held: {table}: {reason}" for table, reason in found.held), *found.problems)
@@ -167,7 +167,7 @@ def _said(found: FailoverReverse) -> Iterable[str]:
         yield f"what was changed since the failover is not known: {found.problem}"
     if found.changed:
         tables = ", ".join(sorted({name for change in found.changed for name in change.tables})) or "the database itself"
-        yield f"changed on {found.database} since the failover: {tables} ({len(found.changed)} events)"
+        yield f"changed on {found.database} since the failover: {tables} ({count(len(found.changed), 'event')})"
     if found.conflicting or found.conflicts:
         tables = ", ".join(found.conflicting) or "the database itself"
         counted = "counted as changed" if found.problem else "changed"

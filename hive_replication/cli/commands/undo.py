@@ -13,6 +13,7 @@ from hive_replication.cli.completion import replicas
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.errors import BadRequest
+from hive_replication.units import count
 
 Name = Annotated[
     str, typer.Argument(metavar="DB[.TABLE]", help="Name on the target.", autocompletion=replicas, show_default=False)
@@ -58,7 +59,7 @@ def undo(
     chosen.output.table(("event", "undone", "object"), rows, asdict(done) | {"dry_run": dry_run})
     what = ", ".join(f"{done.database}.{one}" for one in done.tables) or done.database
     chosen.output.remark(
-        f"{what} {'would be' if dry_run else 'is'} back at event {to}, {done.loads} loads undone; "
+        f"{what} {'would be' if dry_run else 'is'} back at event {to}, {count(done.loads, 'load')} undone; "
         f"later events wait for: hive-repl undo {shlex.quote(name)} --release"
     )
     chosen.output.remark(*map(str, done.repaired))

@@ -320,7 +320,7 @@ def test_a_load_is_described_for_people_and_programs() -> None:
     assert list(result_fields.load_lines(report)) == [
         "sales loaded from event 5 to 9: 2 AddPartitions",
         "files: 2 (1 from cmroot, 1 present already), 2.0 KiB copied, all proven",
-        "collapsed: 4 events into 1 operations, 3 files (2048 bytes) not copied",
+        "collapsed: 4 events applied by 1 operation; not copied: 3 files (2.0 KiB) that later events replace or drop",
         "skipped: event 6 on sales.old: dropped at 8",
         "held: items at event 5, event 7 failed: both gone",
     ]
@@ -328,6 +328,17 @@ def test_a_load_is_described_for_people_and_programs() -> None:
     assert data["files"] == {"cmroot": 1, "present": 1}
     assert data["copies"][0]["proof"] == {"algorithm": "MD5", "value": "abc", "recorded": True}
     assert data["exit_code"] == 3
+
+
+@pytest.mark.parametrize(
+    ("collapsed", "told"),
+    [
+        (Collapsed(2, 1, 0, 0), "2 events applied by 1 operation"),
+        (Collapsed(1200, 2, 1, -1), "1,200 events applied by 2 operations; not copied: 1 file that later events replace or drop"),
+    ],
+)
+def test_what_collapsing_spared_in_words(collapsed: Collapsed, told: str) -> None:
+    assert str(collapsed) == told
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_markdown_says_all_of_it() -> None:
         "- **Files to copy**: 1 file, 2.0 KiB",
         "- **Of them from cmroot**: 1 file",
         "- **Time**: about 1 min 30 s; assumed",
-        "- **Collapsed**: 4 events into 1 operation, 3 files (2.0 KiB) not copied",
+        "- **Collapsed**: 4 events applied by 1 operation; not copied: 3 files (2.0 KiB) that later events replace or drop",
         "- **Conflicts**: 2",
         "| sales.orders | replaced; its files are kept in retention |",
         "| 8 | sales.items | both gone |",

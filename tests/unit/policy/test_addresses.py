@@ -141,6 +141,21 @@ def test_a_wrong_root_is_found_with_its_place(wrong: str, tmp_path: Path) -> Non
         read(tmp_path, TEXT.replace('"hdfs://source:8020"', quoted(wrong)))
 
 
+@pytest.mark.parametrize(
+    ("root", "told"),
+    [
+        ("hdfs:///", "its store, as in hdfs://name/: else any would do"),
+        ("hdfs:///lake", "its store, as in hdfs://name/: else any would do"),
+        ("s3a:///lake", "its store, as in s3a://name/: else any would do"),
+        ("file://host/lake", "no host, as in file:///path"),
+    ],
+)
+def test_a_root_names_one_store(root: str, told: str, tmp_path: Path) -> None:
+    """Every NameNode lay under ``hdfs:///``: a dump made the load connect to a foreign one."""
+    with pytest.raises(BadRequest, match=rf"source\.roots\.0\.uri: Value error, the storage root '{root}' has to name {told}"):
+        read(tmp_path, TEXT.replace("hdfs://source:8020", root))
+
+
 @pytest.mark.parametrize("part", ["/../x", "/./x", "//x", "/a\0", "/..", "/a\n", "/a\tb"])
 def test_a_dump_root_that_could_mean_another_place_is_found_with_its_place(part: str, tmp_path: Path) -> None:
     """One with a line break, of a block scalar, was a traceback, or a directory that nobody found again."""

@@ -24,11 +24,11 @@ def opening(now: str, *hours: str) -> str | None:
 @pytest.mark.parametrize(
     ("now", "expected"),
     [
-        ("2026-11-23T21:59", "Mon 2026-11-23 22:00 CET"),
+        ("2026-11-23T21:59", "Mon 2026-11-23 22:00:00 CET"),
         ("2026-11-23T22:00", None),
         ("2026-11-24T05:59", None),
-        ("2026-11-24T06:00", "Tue 2026-11-24 22:00 CET"),
-        ("2026-07-01T12:00", "Wed 2026-07-01 22:00 CEST"),
+        ("2026-11-24T06:00", "Tue 2026-11-24 22:00:00 CET"),
+        ("2026-07-01T12:00", "Wed 2026-07-01 22:00:00 CEST"),
         ("2026-10-25T05:30", None),  # the night in which the clocks go back
     ],
 )
@@ -37,15 +37,15 @@ def test_a_night(now: str, expected: str | None) -> None:
 
 
 def test_days_and_whole_days() -> None:
-    assert opening("2026-11-23T12:00", "Sat-Sun 00:00-24:00") == "Sat 2026-11-28 00:00 CET"
+    assert opening("2026-11-23T12:00", "Sat-Sun 00:00-24:00") == "Sat 2026-11-28 00:00:00 CET"
     assert opening("2026-11-29T23:59", "Sat-Sun 00:00-24:00") is None
-    assert opening("2026-11-27T12:00", "Fri-Mon,Wed 13:00-14:00") == "Fri 2026-11-27 13:00 CET"
-    assert opening("2026-11-24T12:00", "Fri-Mon,Wed 13:00-14:00") == "Wed 2026-11-25 13:00 CET"
+    assert opening("2026-11-27T12:00", "Fri-Mon,Wed 13:00-14:00") == "Fri 2026-11-27 13:00:00 CET"
+    assert opening("2026-11-24T12:00", "Fri-Mon,Wed 13:00-14:00") == "Wed 2026-11-25 13:00:00 CET"
     assert opening("2026-11-24T01:00", "Mon 22:00-06:00") is None  # begun on Monday
 
 
 def test_the_first_of_several_and_none_at_all() -> None:
-    assert opening("2026-11-23T12:00", "22:00-06:00", "18:00-19:00") == "Mon 2026-11-23 18:00 CET"
+    assert opening("2026-11-23T12:00", "22:00-06:00", "18:00-19:00") == "Mon 2026-11-23 18:00:00 CET"
     assert opening("2026-11-23T12:00") is None
 
 

@@ -8,17 +8,19 @@ import pytest
 
 from hive_replication.errors import BadRequest
 from resources.embedded import java, versions
-from resources.embedded.cluster import Cluster, _parts
+from resources.embedded.cluster import Cluster, _Parts
 from resources.embedded.jars import locked
 
 
 def test_sides_and_parts() -> None:
-    assert _parts(["source.metastore"]) == (["source"], ["source"])
-    assert _parts(["source.hdfs", "target"]) == (["source", "target"], ["target"])
-    assert _parts(["source.hdfs", "source.metastore"]) == (["source"], ["source"])
+    both, one = ("source", "target"), ("source",)
+    assert _Parts.of(["source.metastore"]) == _Parts(one, one, one, one)
+    assert _Parts.of(["source.hdfs", "target"]) == _Parts(both, both, ("target",), ("target",))
+    assert _Parts.of(["source.hdfs", "source.metastore"]) == _Parts(one, one, one, one)
+    assert _Parts.of(["source.database"]) == _Parts(one, (), one, ()), "which down takes"
     for wrong in ("source.what", "Source", "no_side.hdfs"):
         with pytest.raises(BadRequest):
-            _parts([wrong])
+            _Parts.of([wrong])
 
 
 def test_a_name_ends_with_the_version() -> None:

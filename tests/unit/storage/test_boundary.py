@@ -61,6 +61,12 @@ def test_all_others_are_not(uri: str) -> None:
     assert BOUNDARY.why_outside(uri) != ""
 
 
+def test_a_local_file_names_no_host() -> None:
+    """``file://lake/x`` was read at ``./lake/x``."""
+    local = Boundary("source.paths", ("file:///lake", "file://lake"))
+    assert "names the host 'lake': local files have none" in local.why_outside("file://lake/x")
+
+
 @pytest.mark.parametrize("uri", ["har://hdfs-src:8020/warehouse/sales.db/t/ds=1/data.har", "HAR://hdfs-src/warehouse/t.har"])
 def test_an_archive_is_told_from_what_the_policy_could_allow(uri: str) -> None:
     """It was held with the advice to add its directory to the policy, which has no such store."""

@@ -70,6 +70,8 @@ def test_a_location_as_hadoop_takes_it(uri: str, place: str) -> None:
         "hdfs://nn/a//b",
         "hdfs://nn//a",
         "hdfs://nn/a\0b",
+        "file://host/tmp/x",
+        "file://host",
     ],
 )
 def test_tricks_are_refused(uri: str) -> None:
@@ -79,6 +81,24 @@ def test_tricks_are_refused(uri: str) -> None:
 
 def test_the_root_is_its_own_parent() -> None:
     assert paths.parent("hdfs://nn:1/") == "hdfs://nn:1/" == paths.parent("hdfs://nn:1/a")
+
+
+@pytest.mark.parametrize(
+    ("uri", "root", "under"),
+    [
+        ("hdfs://nn:1/w", "hdfs://nn:1/", True),
+        ("hdfs://nn:1/", "hdfs://nn:1/", True),
+        ("hdfs://nn:1/w/x", "hdfs://nn:1/w", True),
+        ("hdfs://nn:1/w", "hdfs://nn:1/w", True),
+        ("hdfs://nn:1/wx", "hdfs://nn:1/w", False),
+        ("hdfs://nn:10/w", "hdfs://nn:1/", False),
+        ("hdfs://evil:1/w", "hdfs:///", False),
+        ("file:///w", "file:///", True),
+    ],
+)
+def test_what_lies_below_a_directory(uri: str, root: str, *, under: bool) -> None:
+    """Every NameNode's files lay below ``hdfs:///``."""
+    assert paths.is_under(uri, root) is under
 
 
 STORAGE = Storage((Root(uri="hdfs://nn:8020/warehouse"), Root(uri="s3://bucket/data")))
