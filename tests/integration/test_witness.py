@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import dagster as dg
 import pytest
+from hive_metastore.ttypes import Catalog, CreateCatalogRequest, DropCatalogRequest
 
 from hive_replication.connect import connect
+from hive_replication.dump.incremental.newly_included_tables import JoinedTables
+from hive_replication.events import decoders_by_event_type, described_objects
 from hive_replication.load.plan import gate
+from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.notification_log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
-from hive_replication.metastore.types import NotificationEvent, copy_of
+from hive_replication.metastore.types import Database, NotificationEvent, Table, copy_of
 from hive_replication.verify.witness import Round, witness
 from repl_assets.catalog.keys import Window
+from tests.integration.test_policy_change import state, step
+from tests.origin import TEXT
 from tests.project import Project
 from tests.warehouse import Warehouse
 
@@ -103,39 +110,74 @@ def test_a_table_renamed_into_the_policy_that_lost_a_partition(warehouse: Wareho
     assert wrong(look(mine)) & {("t", "", ABSENT), ("t", "p=2", ABSENT)}
 
 
+class _Every(str):
+    """The name of every catalog."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str)
+
+
+@contextmanager
+def another_catalog(warehouse: Warehouse) -> Iterator[tuple[Metastore, str]]:
+    """The source's metastore with a catalog that has a database of the same name, without tables, below its directory."""
+    metastore, other = warehouse.connection.source.metastore, f"c{warehouse.database}"
+    home = metastore.database(warehouse.database)
+    assert home is not None
+    place = f"{home.locationUri}/{other}"
+    metastore.call("create_catalog", lambda client: client.create_catalog(CreateCatalogRequest(Catalog(other, "", place))))
+    database = Database(name=warehouse.database, parameters={}, locationUri=f"{place}/db", catalogName=other)
+    metastore.call("create_database", lambda client: client.create_database(database))
+    try:
+        yield metastore, other
+    finally:
+        whole = f"@{other}#{warehouse.database}"
+        metastore.call("drop_database", lambda client: client.drop_database(whole, True, True))
+        metastore.call("drop_catalog", lambda client: client.drop_catalog(DropCatalogRequest(other)))
+
+
 def test_events_of_another_catalog_that_were_applied(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A2: a database of the same name there lost ``plain`` and got ``phantom``."""
-    other = f"{replicated.database}x"
-    made = replicated.hive.run([f"CREATE DATABASE {other}", f"CREATE TABLE {other}.plain (a INT)"])
-    assert not [one.error for one in made if one.error]
-    replicated.load_data("parts PARTITION (ds='1')", "2\n")
-    replicated.replicate()
-    done = replicated.hive.run([f"DROP TABLE {other}.plain", f"CREATE TABLE {other}.phantom (a INT)"])
-    assert not [one.error for one in done if one.error]
-    page = NotificationLog._page
+    """A2: a database of the same name there lost ``plain`` and got ``phantom``, and nobody asked for the catalog."""
 
-    def of_any_catalog(self: NotificationLog, after: int, batch: int) -> list[NotificationEvent]:
-        rows = page(self, after, batch)
-        for row in rows:
-            if row.dbName == other:
-                row.dbName, row.message = replicated.database, row.message.replace(other, replicated.database)
-        return rows
+    def made(name: str) -> Table:
+        sd = copy_of(TEXT)
+        sd.location = f"{place}/{name}"
+        kind = {"tableType": "EXTERNAL_TABLE", "catName": other}
+        return Table(name, replicated.database, owner="hive", sd=sd, partitionKeys=[], parameters={"EXTERNAL": "TRUE"}, **kind)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(NotificationLog, "_page", of_any_catalog)
+    with another_catalog(replicated) as (metastore, other):
+        place = f"{metastore.database(replicated.database).locationUri}/{other}/db"  # type: ignore[union-attr]
+        for name in ("plain", "phantom"):
+            metastore.call("create_table", lambda client, table=made(name): client.create_table(table))
         replicated.replicate()
-    assert {("plain", "", ABSENT), ("phantom", "", EXTRA)} & wrong(look(replicated))
-    replicated.hive.run([f"DROP DATABASE {other} CASCADE"])
+        assert not look(replicated).differences
+        metastore.call("drop_table", lambda client: client.drop_table(f"@{other}#{replicated.database}", "plain", True))
+        metastore.call("create_table", lambda client: client.create_table(made("later")))
+        with monkeypatch.context() as patch:
+            for module in (decoders_by_event_type, described_objects):
+                patch.setattr(module, "CATALOG", _Every())
+            report = replicated.replicate()
+        assert (report.held, replicated.applied()) == ((), report.to_evid)
+        assert wrong(look(replicated)) == {("plain", "", ABSENT), ("later", "", EXTRA)}
 
 
-def test_a_table_that_the_policy_takes_in_later(warehouse: Warehouse) -> None:
-    """A3: it has no event any more, and nothing bootstraps it."""
-    policy = warehouse.connection.source.policy
-    narrow = replace(warehouse, connection=connect(policy.model_copy(update={"exclude": ("late",)})))
+def test_a_table_that_the_policy_takes_in_later_and_nothing_bootstraps(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A3: windows went on as if the replica had it."""
+    narrow, wide = warehouse.with_policy(exclude=("late",)), warehouse.with_policy()
     narrow.sql("CREATE TABLE plain (a INT)", "CREATE TABLE late (a INT)")
     narrow.replicate()
     assert not look(narrow).differences
-    assert wrong(look(warehouse)) == {("late", "", ABSENT)}
+    wide.load_data("plain", "1\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(JoinedTables, "dumped", lambda *_: {})
+        report = step(wide)
+    assert (report.held, state(wide).held, state(wide).applied) == ((), {}, report.to_evid)
+    assert state(wide).scope == wide.connection.source.policy.scope(wide.database).text
+    assert wrong(look(wide)) == {("late", "", ABSENT)}
 
 
 def test_a_table_that_an_event_id_of_the_future_froze(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,13 +194,25 @@ def test_a_table_that_an_event_id_of_the_future_froze(replicated: Warehouse, mon
     assert wrong(look(replicated)) == {("plain", "", "file lost is on the source only")}
 
 
-def test_a_replica_that_a_foreign_name_in_a_message_renamed(replicated: Warehouse) -> None:
-    """A10: the row was of ``plain``, both images in its message of ``stranger``."""
-    target = replicated.connection.target.metastore
-    renamed = copy_of(target.table(replicated.database, "plain"))
-    assert renamed is not None
-    renamed.tableName = "stranger"
-    target.alter_table(replicated.database, "plain", renamed)
+def test_a_replica_that_a_foreign_name_in_a_message_renamed(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A10: the row is of ``plain``, both images in its message are of ``stranger``, and nobody compared them."""
+    replicated.sql("ALTER TABLE plain SET TBLPROPERTIES ('colour'='red')")
+    page = NotificationLog._page
+
+    def tampered(self: NotificationLog, after: int, batch: int) -> list[NotificationEvent]:
+        rows = page(self, after, batch)
+        for row in rows:
+            if (row.dbName, row.eventType) == (replicated.database, "ALTER_TABLE"):
+                row.message = row.message.replace(r"\"plain\"", r"\"stranger\"")
+        return rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NotificationLog, "_page", tampered)
+        dump = replicated.dump(replicated.applied())
+    with monkeypatch.context() as patch:
+        patch.setattr(decoders_by_event_type, "mismatch", lambda *_: "")
+        report = replicated.load(dump.directory)
+    assert (report.held, replicated.applied()) == ((), report.to_evid)
     assert wrong(look(replicated)) == {("plain", "", ABSENT), ("stranger", "", EXTRA)}
 
 
@@ -190,11 +244,11 @@ def test_no_false_red_while_the_source_is_written(replicated: Warehouse) -> None
             yield lambda n=number: replicated.sql(f"ALTER TABLE parts DROP PARTITION (ds='w{(n + 3) % 7}')")
 
     def writing() -> None:
-        for step in write():
+        for change in write():
             if ended.is_set():
                 return
             try:
-                step()
+                change()
             except AssertionError as error:
                 errors.append(error)
                 return
