@@ -48,6 +48,7 @@ def web_server() -> Iterator[WebServer]:
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
+            self.wfile.write(b"<html>Log in</html>")
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass
@@ -56,9 +57,11 @@ def web_server() -> Iterator[WebServer]:
         kept = WebServer(server)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield kept
-        server.shutdown()
-        thread.join()
+        try:
+            yield kept
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 class MailServer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hive_replication.policy import Policy, load_policy
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy as embedded_policy
 from resources.embedded.policy import write_policy
+from tests.receivers import web_server
 
 pytestmark = pytest.mark.servers
 
@@ -72,6 +74,16 @@ def test_servers_that_cannot_work(policy: Path, cluster: Cluster) -> None:
     assert found["source", "notification log"] == "error"
     assert found["source", "change management"] == "warning"
     assert found["source", "catalog"] == "error"
+
+
+def test_webhdfs_of_both_sides_is_asked(policy: Path) -> None:
+    """Nobody asked it: a login page in its place was found by the first window."""
+    text = policy.read_text(encoding="utf-8")
+    assert {verdicts(load_policy(policy)).get((side, "WebHDFS")) for side in ("source", "target")} == {"ok"}
+    with web_server() as server:
+        policy.write_text(re.sub(r"webhdfs: \S+", f"webhdfs: {server.url}", text), encoding="utf-8")
+        found = verdicts(load_policy(policy))
+    assert {found["source", "WebHDFS"], found["target", "WebHDFS"]} == {"error"}
 
 
 def test_named_directories_are_written_to_and_left_as_they_were(policy: Path, target: Side, unique: str) -> None:

@@ -104,6 +104,7 @@ class SharedDirectories:
     source: Source
     locations: PresentLocations
     _readers: dict[str, _Readers] = field(default_factory=dict[str, _Readers])
+    _too_large: set[str] = field(default_factory=set[str])
 
     def beside(self, event: LogEvent) -> str:
         """Names of other partitions that read the directories of an event's; "" for none. Asked of all events, in order."""
@@ -147,7 +148,8 @@ class SharedDirectories:
     def _read(self, name: str, table: Table) -> _Readers:
         metastore, database = self.source.metastore, self.locations.database
         try:
-            if metastore.partition_count(database, name) > MOST_PARTITIONS:
+            if (number := metastore.partition_count(database, name)) > MOST_PARTITIONS:
+                self._warn(name, number)
                 return _Readers()
             found = by_name(table, metastore.partitions(database, name))
         except NotFound:
@@ -156,6 +158,17 @@ class SharedDirectories:
             _LOG.warning("nobody knows whether partitions share directories: %s", error, extra=about(database, name))
             return _Readers(everywhere=[_UNKNOWN])
         return _Readers((_place(one.sd.location or "", table), partition) for partition, one in found.items())
+
+    def _warn(self, name: str, number: int) -> None:
+        """Says once in a dump of which table nobody looks."""
+        if name in self._too_large:
+            return
+        self._too_large.add(name)
+        told = (
+            "it has %s partitions: beyond %s nobody looks whether some share a directory. If some do, what is loaded into one of "
+            "them is missing in the others on the replica: hive-repl verify finds that, and hive-repl repair brings it"
+        )
+        _LOG.warning(told, f"{number:,}", f"{MOST_PARTITIONS:,}", extra=about(self.locations.database, name))
 
 
 def _place(location: str, table: Table) -> str:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from hive_replication.dump.incremental import shared_directories
 from hive_replication.dump.incremental.present_location import Location, Lookup
 from hive_replication.dump.incremental.shared_directories import SharedDirectories
 from hive_replication.errors import MetastoreError
@@ -107,6 +108,21 @@ def test_partitions_that_the_metastore_does_not_show_hold_their_table_alone(monk
     external, managed = partition("1", "hdfs://nn/d/p=1"), partition("1", "hdfs://nn/d/p=1")
     found = Log({"t": [external]}).beside(added(5, [external]), added(6, [managed], MANAGED))
     assert found == ["perhaps another one (the metastore does not show them)", ""]
+
+
+def test_a_table_with_too_many_partitions_to_look_at_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing said that its replica may lack files."""
+    monkeypatch.setattr(shared_directories, "MOST_PARTITIONS", 1_000)
+    one = partition("1", "hdfs://nn/x")
+    log = Log({"t": [one] * 1_000, "u": [one] * 1_001}, {("t", 5): "t", ("u", 6): "u", ("u", 8): "u"})
+    drop = r.DropTable(7, 0, "DROP_TABLE", "db", "u", OTHER)
+    assert log.beside(insert(6, one, OTHER), drop, insert(8, one, OTHER)) == ["", "", ""]
+    log.beside(insert(5, one))
+    (warning,) = [record for record in caplog.records if record.name == shared_directories.__name__]
+    assert (warning.levelname, warning.__dict__["database"], warning.__dict__["table"]) == ("WARNING", "db", "u")
+    assert warning.getMessage().startswith("it has 1,001 partitions: beyond 1,000 nobody looks whether some share a directory.")
 
 
 @pytest.mark.parametrize("same", ["hdfs://nn/d/x", "hdfs://nn/d/x/", "/d/x", "HDFS://nn/d/x"])

@@ -1,16 +1,23 @@
-"""What a source's metastore says of its cmroot, whose default in Hive is a path without a store."""
+"""What a source's metastore says of its cmroot, whose default in Hive is a path without a store; what a policy leaves out."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.cm_roots import CmRoots
+from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.source import Source
-from hive_replication.metastore.types import Database
+from hive_replication.metastore.dialect import Features
+from hive_replication.metastore.types import Database, Table
 from hive_replication.policy import Policy
+from hive_replication.progress import Silent
+from tests import model
+from tests.moving import Draft, moving_source
 
 POLICY = Policy.model_validate(
     {
@@ -74,3 +81,29 @@ def test_so_does_the_cmroot_of_what_is_not_encrypted() -> None:
 )
 def test_others_stay_as_they_are(settings: dict[str, str], found: str) -> None:
     assert kept(source(3, **settings), "hdfs://src:8020/w/sales.db") == CmRoots(found)
+
+
+@pytest.mark.parametrize("insert_only", [False, True])
+def test_a_policy_without_data_names_transactional_tables_as_left_out(
+    monkeypatch: pytest.MonkeyPatch, *, insert_only: bool
+) -> None:
+    """Also of Hive 4, where others replicate them; the dump tells why its replica lacks them."""
+    made = model.table_image
+
+    def image(name: str, tab: model.Tab) -> Table:
+        found = made(name, tab)
+        transactional = {"transactional": "true"} | ({"transactional_properties": "insert_only"} if insert_only else {})
+        found.parameters |= transactional if name == "a" else {}
+        return found
+
+    monkeypatch.setattr(model, "table_image", image)
+    events, draft = model.Source(), Draft()
+    for number in (0, 1):
+        events.act("create", number, 0, 0)
+    moving = moving_source(events, [], [])
+    moving.metastore.features = Features("4.0.1", "uuid")  # type: ignore[misc]
+    assert moving.acid
+    without_data = replace(moving, policy=moving.policy.model_copy(update={"metadata_only": True}))
+    header = dump_objects(without_data, Scope("db"), draft, Silent()).header
+    reason = "transactional (ACID) tables need Hive 4 at the source, a policy with data and acid.replicate"
+    assert (header.metadata_only, header.left_out, list(draft.tables)) == (True, {"a": reason}, ["b"])
