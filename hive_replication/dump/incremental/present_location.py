@@ -150,6 +150,19 @@ class PresentLocations:
         lookup = Lookup(location or "", table, "", evid, created=created)
         return self.find([lookup])[lookup]
 
+    def name_after(self, evid: int, table: str, named: int) -> str:
+        """The name that a table had after an event, "" if it was gone by then; the log is read back to where it was named.
+
+        Args:
+            evid: the event.
+            table: the name that it had after an earlier event.
+            named: this earlier event.
+        """
+        left = self._metastore.events_left(named, evid)
+        events = (LogEvent(row_of(self._metastore, one, self._most, self.database), self._filter_of) for one in left)
+        moves = (one.event for one in events if self._may_move(one) and one.event is not None)
+        return followed(moves, None, table, "").table
+
     def settled(self, table: str, evid: int) -> bool:
         """Whether no table has taken or left a name after an event; of the dump's last events, or later ones."""
         return table not in self.moved_after(evid)

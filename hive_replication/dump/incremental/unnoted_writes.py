@@ -81,13 +81,17 @@ class UnnotedWrites:
 
     def _written(self, commit: CommitTransaction, allocated: Allocated) -> str:
         """The directory of a write; "" where there is none, or the table is gone."""
-        storage, now = self.source.storage, self._places(commit, allocated)
+        # Hive renames in a transaction with a write id: another table may have the name by the time of the commit.
+        name = self.locations.name_after(commit.evid - 1, allocated.table, allocated.evid)
+        if not name:
+            return ""
+        storage, now = self.source.storage, self._places(commit, allocated, name)
         while now.directories:
             found = list(storage.many.map(partial(writes_in, storage), now.directories))
             made = (one[allocated.write_id] for one in found if allocated.write_id in one)
             if directory := next(filter(storage.files, made), ""):
                 return directory
-            before, now = now, self._places(commit, allocated)
+            before, now = now, self._places(commit, allocated, name)
             if now == before:
                 if now.whole:
                     self._listed[now.whole] = frozenset(write_id for one in found for write_id in one)
@@ -96,9 +100,9 @@ class UnnotedWrites:
             _LOG.debug("the table changed while it was listed; it is listed again", extra=extra)
         return ""
 
-    def _places(self, commit: CommitTransaction, allocated: Allocated) -> _Places:
-        """Where the transaction may have written: the table's present directory, or those of partitions."""
-        metastore, database, name = self.source.metastore, allocated.database, allocated.table
+    def _places(self, commit: CommitTransaction, allocated: Allocated, name: str) -> _Places:
+        """Where the transaction may have written: the present directory of the table that it left so named, or of partitions."""
+        metastore, database = self.source.metastore, allocated.database
         table = metastore.table(database, name)
         # One that is older than the commit is the same: the rest of a long log need not be read for it.
         seen = table if table is not None and (table.createTime or 0) <= commit.time else None

@@ -189,6 +189,8 @@ class OfTransactions:
     def events(self, after: int, until: int) -> Any:
         return iter(self._log[after:until])
 
+    events_left = events
+
     def write_events(self, *_: object) -> list[Any]:
         return []
 

@@ -240,6 +240,25 @@ def test_a_table_that_was_renamed_since_is_looked_for_where_it_lies_now(warehous
     assert held(warehouse.record()) == [("t", directory)]
 
 
+@pytest.mark.parametrize("start", [0, GIVEN])
+def test_a_rename_is_looked_for_under_the_new_name(warehouse: Warehouse, start: int) -> None:
+    """Hive renames in a transaction with a write id. When tables are swapped, a write of the other has the same."""
+    before, after = warehouse.make(), warehouse.make("aside")
+    warehouse.log.insert(2, row(r.AlterTable(6, 6, "ALTER_TABLE", "db", "t", before, after, truncate=False)))
+    warehouse.log.append(row(r.AlterTable(12, 12, "ALTER_TABLE", "db", "u", warehouse.make("u"), before, truncate=False)))
+    warehouse.write(f"t/{DELTA}")
+    assert held(warehouse.record(start)) == []
+    directory = warehouse.write(f"aside/{DELTA}")
+    assert held(warehouse.record(start)) == [("t", directory)]
+
+
+@pytest.mark.parametrize("start", [0, GIVEN])
+def test_a_table_that_its_transaction_drops_and_another_of_its_name_hold_nothing(warehouse: Warehouse, start: int) -> None:
+    warehouse.log.insert(2, row(r.DropTable(6, 6, "DROP_TABLE", "db", "t", warehouse.make())))
+    warehouse.write(f"t/{DELTA}")
+    assert held(warehouse.record(start)) == []
+
+
 def test_a_table_that_was_dropped_since_and_made_again_holds_nothing(warehouse: Warehouse) -> None:
     warehouse.log.append(row(r.DropTable(12, 12, "DROP_TABLE", "db", "t", warehouse.make(created=1))))
     warehouse.make(created=12)
