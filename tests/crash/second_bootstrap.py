@@ -51,7 +51,7 @@ class SecondBootstrap(Replica):
         return counts
 
 
-class _Told(Story):
+class TwoBootstraps(Story):
     """A story whose first two dumps are bootstraps."""
 
     def _dump(self, after: int | None) -> DumpResult:
@@ -61,7 +61,7 @@ class _Told(Story):
 def tell_of_second_bootstrap(connection: Connection, hive: HiveDriver, database: str) -> Story:
     """Plain tables: two bootstraps and a window."""
     create_database(hive, database)
-    story = _Told(Warehouse(connection, hive, database))
+    story = TwoBootstraps(Warehouse(connection, hive, database))
     story.sql("CREATE TABLE plain (a INT)", "CREATE TABLE again (a INT)", "CREATE TABLE moved (a INT)")
     story.sql("CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
     for into in ("plain", "again", "moved", "parts PARTITION (ds='1')", "parts PARTITION (ds='2')"):
@@ -83,7 +83,7 @@ def tell_of_second_bootstrap(connection: Connection, hive: HiveDriver, database:
 def tell_of_second_bootstrap_of_transactions(connection: Connection, _: HiveDriver | None, database: str) -> Story:
     """Transactional tables: two bootstraps and a window. Write ids go on, begin anew, and move to other names between them."""
     ledger = make(connection, database)
-    story, source = _Told(ledger), ledger.connection.source
+    story, source = TwoBootstraps(ledger), ledger.connection.source
     for table in ("again", "grown", "moved"):
         create(source.metastore, source.storage, database, table)
         write(story, ledger, table, "0 one", "0 two", "0 three")

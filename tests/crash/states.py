@@ -1,7 +1,7 @@
 """What a reader of a database sees: its objects with their files, and how two such states may differ.
 
-Which directories a reader of a transactional table reads is found by the product's own rules (``hive_replication.acid``) on both
-sides, so an error in them is the same on both and not seen here: ``tests/acid`` has real Hive as the witness.
+Which directories a reader of a transactional table reads is found by Hive's rule, as :mod:`tests.crash.hive_reading` has it, not
+by the product's: an error in that one would be the same on both sides, and not be seen.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from hive_replication.acid.directories import read_by
 from hive_replication.acid.write_ids import Hidden, WriteIds
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.marked_external import restored
@@ -19,6 +18,7 @@ from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import Storage, paths
+from tests.crash.hive_reading import directories_read
 
 _VOLATILE = ("repl.", "hive.repl.", "hive_replication.", "transient_lastDdlTime", "numFiles", "totalSize", "last_modified")
 
@@ -111,7 +111,7 @@ class Reader:
         if not self.has(key):
             return files
         there = {paths.name(one.uri.rstrip("/")) for one in storage.ls(location) if one.is_dir} if location else set[str]()
-        names = read_by(there, self.write_ids[key.partition("/")[0]], self.hidden)
+        names = directories_read(there, self.write_ids[key.partition("/")[0]], self.hidden)
         return frozenset((name, checksum) for name, checksum in files if name.partition("/")[0] in names)
 
     def objects(self, seen: State) -> State:

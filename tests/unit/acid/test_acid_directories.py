@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from hive_replication.acid.directories import AcidDirectory, base_name, read_by
 from hive_replication.acid.write_ids import Hidden, WriteIds
 from hive_replication.dump.bootstrap.acid_snapshot import needed
 from hive_replication.events.files import FileRef
+from tests.crash.hive_reading import directories_read
 
 SEEN = WriteIds(9, aborted=frozenset({4}))
 
@@ -61,6 +64,43 @@ def test_names_are_taken_apart() -> None:
 )
 def test_directories_that_a_reader_needs(names: str, expected: str) -> None:
     assert sorted(read_by(names.split(), SEEN, hidden=[8])) == sorted(expected.split())
+    assert directories_read(names.split(), SEEN, hidden=[8]) == set(expected.split())
+
+
+def test_any_history_is_read_as_hive_reads_it() -> None:
+    """Writes of all kinds and a compaction of some of them; compared with Hive's own loop, which the crash tests use."""
+    for seed in range(1000):
+        random = Random(seed)
+        names, seen = _history(random)
+        hidden = {50} if random.random() < 0.2 else set[int]()
+        assert set(read_by(names, seen, hidden)) == directories_read(names, seen, hidden), (seed, sorted(names), seen)
+
+
+def _history(random: Random) -> tuple[set[str], WriteIds]:
+    """Directories, and what a reader sees. No overwrite is open: Hive would read that of the lowest open write."""
+    names, ends = set[str](), {one: random.choices(["committed", "aborted", "open"], [6, 2, 1])[0] for one in range(1, 8)}
+    for one, end in ends.items():
+        rows, deleted = f"delta_{one}_{one}_000", f"delete_delta_{one}_{one}_0000"
+        kinds = [(), (f"{rows}0",), (f"{rows}1", deleted), (f"{rows}0", f"{rows}1", f"{rows}2", deleted), (f"base_{one}",)]
+        names |= set(random.choice(kinds[: -1 if end == "open" else None]))
+    opened, aborted = (frozenset(one for one, end in ends.items() if end == what) for what in ("open", "aborted"))
+    last = random.randint(0, min(opened, default=8) - 1)
+    bases = [one for one in range(1, last + 1) if f"base_{one}" in names and one not in aborted]
+    first = max(bases, default=0) + 1
+    if last and random.random() < 0.4:
+        names.add(f"base_{last}_v50")
+    elif first < last:
+        deletes = any(f"delete_delta_{one}_{one}_0000" in names for one in range(first, last + 1))
+        names |= {f"delta_{first}_{last}_v50", *([f"delete_delta_{first}_{last}_v50"] if deletes else [])}
+    return names, WriteIds(7, opened, aborted)
+
+
+def test_an_overwrite_that_is_open_is_read_by_hive_alone() -> None:
+    """If nothing before it is: its readers wait for the writer's lock. A dump takes none."""
+    names, opened = ["delta_1_1_0000", "base_2"], WriteIds(2, open=frozenset({2}))
+    assert list(read_by(names, opened)) == ["delta_1_1_0000"]
+    assert directories_read(names, opened) == {"base_2"}
+    assert directories_read(names, WriteIds(2, open=frozenset({1, 2}))) == set()
 
 
 def test_a_compaction_that_began_after_the_reader_is_not_read() -> None:
