@@ -39,11 +39,25 @@ def parsed(data: bytes, *, most: int = 16 * MIB, values: int = MOST_VALUES) -> A
         ValueError: it is not JSON, has a number that is none (``NaN``, ``1e999``) or half a character, nests too deep, or is
             larger than allowed.
     """
+    return value_of(require_bounded(data, most=most, values=values), parse_constant=_no_number, parse_float=_finite)
+
+
+def require_bounded(data: bytes, *, most: int, values: int) -> str:
+    """The text of JSON in UTF-8, for which :func:`parsed` allows this many bytes and values.
+
+    Args:
+        data: the text.
+        most: bytes that it may have.
+        values: values that it may have.
+
+    Raises:
+        ValueError: it has more, or is not UTF-8.
+    """
     if len(data) > most:
         raise ValueError(f"it has {len(data):,} bytes, more than the {most:,} that are read")
     text = data.decode()
     _limit(text, values)
-    return value_of(text, parse_constant=_no_number, parse_float=_finite)
+    return text
 
 
 def value_of(

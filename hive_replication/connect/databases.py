@@ -30,6 +30,8 @@ _LOG = logging.getLogger(__name__)
 
 #: Hive's own: views of its metastore's database.
 _HIVES_OWN = frozenset({"information_schema", "sys"})
+#: Key in a policy's file, no pattern: databases among those of the patterns that may be remote.
+_UNKNOWN = "kind unknown"
 _KEPT = 10  # the newest files of a policy: one that is being read is not deleted
 
 
@@ -86,24 +88,44 @@ def matched(policy: Policy, source: Metastore, patience: float, *, record: bool 
 
 @dataclass
 class _There:
-    """Databases of the source, and those of data connectors among them, as far as they have been asked about."""
+    """Databases of the source; those of data connectors among them, and those that may be, as far as they were asked about."""
 
     source: Metastore
     names: set[str]
     remote: set[str] = field(default_factory=set[str])
+    unknown: set[str] = field(default_factory=set[str])
 
     def taken_in(self, policy: Policy, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """See :func:`taken_in`; of those that would be new it takes no remote ones."""
+        """See :func:`taken_in`; of those that would be new, or were not known to be ordinary ones, it takes no remote ones."""
+        unsure = set(known.get(_UNKNOWN, ()))
         taken = taken_in(policy, self.names, known)
-        self.remote |= set(filter(self._is_remote, set(chain(*taken.values())).difference(*known.values())))
+        names = set(chain(*taken.values()))
+        self.unknown = unsure - names  # another policy's of this name
+        self.remote |= set(filter(self._is_remote, names.difference(*known.values()) | (names & unsure)))
         self.names -= self.remote
-        return taken_in(policy, self.names, known) if self.remote else taken
+        return taken_in(policy, self.names, self.without_remote(known)) if self.remote else taken
+
+    def without_remote(self, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """Databases by pattern, without those that are known to be remote by now."""
+        return {pattern: [name for name in names if name not in self.remote] for pattern, names in known.items()}
+
+    def kept(self, known: Mapping[str, list[str]], taken: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """What is recorded after ``known``.
+
+        Another policy may have this name too: without its patterns the list would be new to each in turns. And of a pattern that
+        both have, or that another one stands before for a time, nothing that it had is taken away, but what is remote.
+        """
+        before = self.without_remote(known)
+        before.pop(_UNKNOWN, None)
+        unknown = {_UNKNOWN: sorted(self.unknown)} if self.unknown else {}
+        return {**before, **{pattern: sorted({*before.get(pattern, ()), *names}) for pattern, names in taken.items()}, **unknown}
 
     def _is_remote(self, name: str) -> bool:
         try:
             found = self.source.database(name)
         except MetastoreError as error:  # taken in: that the account may not see it is said of that database, and stops no other
             _LOG.warning("whether the source database %s is remote is not known: %s", name, error)
+            self.unknown.add(name)
             return False
         return found is not None and is_remote(found)
 
@@ -113,9 +135,7 @@ def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dic
     while True:
         number, known = _known(storage, policy, root, patience, there)
         taken = there.taken_in(policy, known)
-        # Another policy may have this name too: without its patterns the list would be new to each in turns. And of a pattern
-        # that both have, or that another one stands before for a time, nothing that it had is taken away.
-        kept = {**known, **{pattern: sorted({*known.get(pattern, ()), *names}) for pattern, names in taken.items()}}
+        kept = there.kept(known, taken)
         if number and kept == known:
             return taken
         try:

@@ -8,9 +8,10 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from hive_replication.doctor.finding import Finding, error, ok
-from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, paths
+from hive_replication.storage.boundary import comparable
 
 T = TypeVar("T")
 
@@ -30,8 +31,16 @@ def down(findings: Iterable[Finding]) -> Callable[[str], bool]:
     Args:
         findings: those of :func:`roots`.
     """
-    silent = [one.check.removeprefix(_CHECK) for one in findings if one.verdict == "error"]
-    return lambda uri: any(f"{uri}/".startswith(root) for root in silent)
+    silent = [comparable(one.check.removeprefix(_CHECK)) for one in findings if one.verdict == "error"]
+
+    def is_down(uri: str) -> bool:
+        try:
+            plain = comparable(uri)
+        except Refused:  # it is not asked for anyway, and what examines it says why
+            return False
+        return any(paths.is_under(plain, root) for root in silent)
+
+    return is_down
 
 
 def begun(call: Callable[[], T]) -> Callable[[], T]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from hive_replication.bounded_json import MIB, Count, parsed
+from hive_replication.bounded_json import MIB, Count, parsed, require_bounded
 from hive_replication.load.layout.directories import Layout
 from hive_replication.logs import about
 from hive_replication.metastore.names import escape
@@ -21,7 +21,9 @@ from hive_replication.storage import Storage
 
 _LOG = logging.getLogger(__name__)
 
-_MOST, _VALUES = 64 * MIB, 4_000_000  # bytes of a file, and values in it: some 400,000 partitions
+# Bytes of a file, and values in it, five for each partition: 1,000,000 partitions with names of 180 characters, which take up to
+# 1.1 GiB of memory and 7 s to read.
+_MOST, _VALUES = 256 * MIB, 6_000_000
 
 
 class Baseline(NamedTuple):
@@ -67,6 +69,17 @@ class Memory:
             return {}
 
     def write(self, table: str, known: Mapping[str, Baseline]) -> None:
-        """Replaces the baselines of a table."""
-        text = json.dumps({name: base if base.mark else base[:2] for name, base in known.items()}, ensure_ascii=False)
-        self._storage.write(f"{self._root}/{escape(table)}.json", text.encode())
+        """Replaces the baselines of a table; those that are more than is read stay as they were."""
+        text = json.dumps({name: base if base.mark else base[:2] for name, base in known.items()}, ensure_ascii=False).encode()
+        try:
+            require_bounded(text, most=_MOST, values=_VALUES)
+        except ValueError as error:
+            _LOG.warning(
+                "the baselines of %s objects are not kept: %s; each scan compares the objects that have none with their "
+                "replicas, as long as the table has so many partitions",
+                f"{len(known):,}",
+                error,
+                extra=about(table=table),
+            )
+            return
+        self._storage.write(f"{self._root}/{escape(table)}.json", text)

@@ -38,7 +38,7 @@ from repl_assets.steps.repair import Failures
 
 MOST_OBJECTS = 1_000  # that one run logs, in 20 to 50 s
 _LONGEST = 60.0  # seconds after which a run looks up no other table: runs of the queue wait for it, and for a comparison
-_MOST_REPORTS = 10  # of a database that a run reads for what it is about to log: a second for a million files
+_MOST_REPORTS = 10  # of a database that a run reads for what it is about to log: three seconds for each million files
 _OF_A_TABLE = 3  # components of its assets' keys
 
 

@@ -21,6 +21,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 _HEADER = 65_536  # bytes of a page header: the least and the greatest value may be in it
 _FOOTER = 4 << 20  # bytes
+_STRUCTS = 1_000_000  # row groups and their columns: Arrow makes some 500 bytes of each, which may be one byte of a footer
 _TAIL = 8  # bytes of the footer's length and of PAR1
 _DEEP = 8
 _LISTS = (TType.LIST, TType.SET)
@@ -29,6 +30,12 @@ _LISTS = (TType.LIST, TType.SET)
 Data = bytes | mmap
 _Reader = Callable[[Any], Any]
 _Wanted = Mapping[int, tuple[int, _Reader]]
+
+
+class _Protocol(TCompactProtocol):
+    """Counts the structs of the lists that it reads."""
+
+    structs = 0
 
 
 class Column(NamedTuple):
@@ -52,15 +59,24 @@ def columns(data: Data) -> list[Column]:
     return list(chain.from_iterable(row_groups(data)))
 
 
-def row_groups(data: Data) -> list[list[Column]]:
+def footer_length(data: Data) -> int:
+    """Bytes of a footer, as the file says."""
+    return int.from_bytes(data[-_TAIL:-4], "little")
+
+
+def row_groups(data: Data, most: int = _FOOTER) -> list[list[Column]]:
     """The columns of each row group of a Parquet file.
+
+    Args:
+        data: the file.
+        most: bytes that its footer may have.
 
     Raises:
         ValueError: the footer is damaged or too large, or a column lies outside of the file.
     """
-    length = int.from_bytes(data[-_TAIL:-4], "little")
-    if not 0 < length <= min(_FOOTER, len(data) - _TAIL):
-        raise ValueError(f"its footer has {length:,} bytes, of the {_FOOTER:,} that are read and of a file of {len(data):,}")
+    length = footer_length(data)
+    if not 0 < length <= min(most, len(data) - _TAIL):
+        raise ValueError(f"its footer has {length:,} bytes, of the {most:,} that are read and of a file of {len(data):,}")
     groups, _ = _read(data[-_TAIL - length : -_TAIL], _GROUPS)
     found = [[_column(chunk.get(3, {}), len(data)) for chunk in group.get(1, ())] for group in groups.get(4, ())]
     if found and not any(found):
@@ -90,7 +106,7 @@ def _column(meta: Mapping[int, int], size: int) -> Column:
 def _read(data: bytes, wanted: _Wanted) -> tuple[dict[int, Any], int]:
     """The wanted fields of a struct by their ids, and the struct's length."""
     transport = TMemoryBuffer(data)
-    protocol = TCompactProtocol(transport, string_length_limit=len(data), container_length_limit=len(data))
+    protocol = _Protocol(transport, string_length_limit=len(data), container_length_limit=len(data))
     try:
         found = _struct(protocol, wanted)
     except (TException, EOFError, IndexError, KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -139,6 +155,9 @@ def _structs(wanted: _Wanted) -> tuple[int, _Reader]:
         element, number = protocol.readListBegin()
         if element != TType.STRUCT:
             raise ValueError("a list holds no structs")
+        protocol.structs += number
+        if protocol.structs > _STRUCTS:
+            raise ValueError(f"it has more than the {_STRUCTS:,} row groups and columns that are read")
         found = [_struct(protocol, wanted) for _ in range(number)]
         protocol.readListEnd()
         return found

@@ -18,15 +18,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hive_replication.copy.tasks import CopyResult
-from hive_replication.dump.format.packed_parquet_sizes import small_row_groups
+from hive_replication.dump.format.packed_parquet_sizes import MIB, small_row_groups
+from hive_replication.dump.format.parquet_pages import footer_length
 from hive_replication.errors import ReplicationError
 from hive_replication.load.records.record import is_unused
 from hive_replication.load.report import LoadReport, Touched, object_of
+from hive_replication.storage import TooLarge
 
 #: What a row is about.
 Section = Literal["table", "partition", "file", "held", "skipped", "in the way", "changed on the target"]
 
 _BATCH = 5_000  # rows
+_FOOTER = 64 * MIB  # some 300 million rows; 130 million of a report with statistics, which earlier versions wrote
+_OUTCOME = 4_096  # characters: long reasons in all rows of a batch would make more bytes than are read at once
 _RECORD = b"hive_replication.record"
 _SCHEMA = pa.schema(
     [
@@ -58,6 +62,7 @@ class ReportRow:
         partition: its name, None for the table itself.
         evid: the event.
         outcome: what became of it: of a file ``in use``, or ``table held`` where the change that it belongs to failed.
+            What is longer than 4,096 characters is cut where rows are written.
         source: path of a file at the source.
         target: path of its replica.
         origin: ``source``, ``cmroot`` or ``present``.
@@ -111,10 +116,11 @@ def write_rows(sink: IO[bytes], rows: Iterable[ReportRow], record: bytes) -> Non
         record: the load's record, kept in the file's metadata.
     """
     schema = _SCHEMA.with_metadata({_RECORD: record})
-    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False) as writer:
         waiting = iter(rows)
         while batch := list(islice(waiting, _BATCH)):
             columns = {name: [getattr(row, name) for row in batch] for name in _SCHEMA.names}
+            columns["outcome"] = [outcome and outcome[:_OUTCOME] for outcome in columns["outcome"]]
             writer.write_table(pa.Table.from_pydict(columns, schema=schema))
 
 
@@ -123,19 +129,29 @@ def read_rows(source: IO[bytes], columns: Sequence[str] | None = None) -> Iterat
 
     Args:
         source: a file of this machine.
-        columns: all without; else the others are None, and cost no time: few of them are read five times as fast as all.
+        columns: all without; else the others are None, and cost no time: few of them are read twice as fast as all.
 
     Raises:
+        TooLarge: its footer is larger than is read.
         ReplicationError: the file is damaged, or some of its rows take more memory than any that are written at once.
     """
     try:
+        data = mmap(source.fileno(), 0, access=ACCESS_READ)
+        _require_small_footer(data)
         schema = pa.schema([_SCHEMA.field(name) for name in columns or _SCHEMA.names])
-        for rows in small_row_groups(mmap(source.fileno(), 0, access=ACCESS_READ), schema):
+        for rows in small_row_groups(data, schema, _FOOTER):
             for batch in rows.to_batches(max_chunksize=_BATCH):
                 for row in batch.to_pylist():
                     yield ReportRow(**row)
+    except TooLarge:
+        raise
     except (TypeError, ValueError, OSError) as error:
         raise ReplicationError(f"the report is unreadable: {error}") from error
+
+
+def _require_small_footer(data: mmap) -> None:
+    if _FOOTER < (length := footer_length(data)) < len(data):  # else it is damaged
+        raise TooLarge(f"the report's footer has {length:,} bytes, more than the {_FOOTER:,} that are read: read it with Spark")
 
 
 def _touched(one: Touched) -> Iterator[ReportRow]:

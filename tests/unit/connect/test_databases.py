@@ -340,6 +340,34 @@ def test_a_database_that_the_metastore_hides_is_taken_in_and_stops_no_other(
     assert "get_database s2: Permission denied" in caplog.text
 
 
+def test_a_database_whose_kind_was_not_known_is_asked_about_again(tmp_path: Path) -> None:
+    """A remote one whose first answer failed was recorded as an ordinary one, for good."""
+    made = kept(tmp_path).model_copy(update={"new_databases": False})
+    source: Any = Source("s1", "s2", "s3", remote="s2", hidden="s2")
+    for _ in range(2):
+        assert list(matched(made, source, 5.0)[0].databases) == ["s1", "s2", "s3"]
+    assert [path.name for path in kept_below(tmp_path, made).iterdir()] == ["1.json"]
+    assert list(matched_before(made, 5.0)[0].databases) == ["s1", "s2", "s3"]
+    source.hidden = ""
+    for record in (False, True):
+        found, patterns = matched(made, source, 5.0, record=record)
+        assert (list(found.databases), list(patterns.left_out)) == (["s1", "s3"], ["s2"])
+    assert list(matched(made, source, 5.0)[0].databases) == ["s1", "s3"]
+    assert list(matched_before(made, 5.0)[0].databases) == ["s1", "s3"]
+
+
+def test_an_ordinary_database_whose_kind_was_not_known_stays(tmp_path: Path) -> None:
+    """Also where its pattern takes in no new ones; and it is asked about until its kind is known."""
+    made = kept(tmp_path).model_copy(update={"new_databases": False})
+    source: Any = Source("s1", "s2", hidden="s2")
+    matched(made, source, 5.0)
+    source.hidden = ""
+    assert list(matched(made, source, 5.0)[0].databases) == ["s1", "s2"]
+    source.remote, source.hidden = "s2", "s2"
+    assert list(matched(made, source, 5.0)[0].databases) == ["s1", "s2"]
+    assert (kept_below(tmp_path, made) / "2.json").read_text(encoding="utf-8") == '{"s*": ["s1", "s2"]}'
+
+
 def test_a_report_comes_where_a_replica_is_hidden(tmp_path: Path, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which databases the patterns had cannot be told by the replicas then: what replicates waits, and reports do not."""
     target.replicas = {"s1": "s/s1"}

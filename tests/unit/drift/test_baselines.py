@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 
 import pytest
 
+from hive_replication.bounded_json import MIB
 from hive_replication.drift import baselines
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.policy import Root
@@ -56,3 +58,27 @@ def test_a_file_that_is_larger_than_any_is_no_baseline(
     with caplog.at_level(logging.WARNING):
         assert memory.read("t") == {}
     assert "t.json has more than the 5 bytes that are read" in caplog.text
+
+
+@pytest.mark.parametrize(("setting", "most"), [("_MOST", 20), ("_VALUES", 4)])
+def test_baselines_that_would_not_be_read_are_not_written(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, setting: str, most: int
+) -> None:
+    """Each scan wrote them again, and none could read them; those of before still count."""
+    few = {"": Baseline("00ff", 7)}
+    memory.write("t", few)
+    monkeypatch.setattr(baselines, setting, most)
+    with caplog.at_level(logging.WARNING):
+        memory.write("t", few | {"ds=1": Baseline("11ee", 7)})
+        assert memory.read("t") == few
+    (said,) = caplog.messages
+    assert said.startswith("the baselines of 2 objects are not kept: it has ")
+    assert "each scan compares the objects that have none with their replicas" in said
+
+
+def test_the_partitions_that_drift_counts_on_have_a_place() -> None:
+    """A million of one table, with marks of snapshots and long names."""
+    name = f"ds=2026-01-01/region={'x' * 150}/hour=23"
+    one = json.dumps({name: Baseline("0123456789abcdef", 123_456_789, "0123456789abcdef", 1_760_000_000)})
+    assert len(one) * 1_000_000 < baselines._MOST == 256 * MIB
+    assert sum(map(one.count, ",[{")) * 1_000_000 < baselines._VALUES

@@ -9,6 +9,7 @@ from io import BytesIO
 import pyarrow.parquet as pq
 import pytest
 
+from hive_replication.dump.format import parquet_pages
 from hive_replication.dump.format.packed_parquet import part_of
 from hive_replication.dump.format.parquet_pages import columns, page
 from hive_replication.dump.format.record_types import PartitionRecord
@@ -61,6 +62,16 @@ def test_a_footer_of_wrong_length_is_refused(part: bytes) -> None:
     for length in (0, len(part), 2**32 - 1):
         with pytest.raises(ValueError, match="footer"):
             columns(part[:-8] + length.to_bytes(4, "little") + b"PAR1")
+
+
+def test_a_footer_of_more_columns_than_any_is_refused(part: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each, which may be one byte of a footer, Arrow makes an object of some 500 bytes."""
+    found = len(columns(part))
+    monkeypatch.setattr(parquet_pages, "_STRUCTS", found + 1)
+    assert len(columns(part)) == found
+    monkeypatch.setattr(parquet_pages, "_STRUCTS", found)
+    with pytest.raises(ValueError, match="row groups and columns that are read"):
+        columns(part)
 
 
 @pytest.mark.no_cover

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import time
 import tracemalloc
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,19 +16,20 @@ import pytest
 
 from hive_replication.bounded_json import MIB
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.dump.format.packed_parquet_sizes import small_row_groups
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.layout.directories import new_token
-from hive_replication.load.records import Record, RecordStore, last_asked, report_file
+from hive_replication.load.records import Record, RecordStore, last_asked, report_file, report_rows
 from hive_replication.load.records.record import record_of, record_text
-from hive_replication.load.records.report_rows import ReportRow
+from hive_replication.load.records.report_rows import ReportRow, read_rows, write_rows
 from hive_replication.load.report import Held, LoadReport, Skipped, Touched, object_of
 from hive_replication.policy import Root
 from hive_replication.policy.warehouse import pair_hash
 from hive_replication.process import acting_as, actor
-from hive_replication.storage import Denied, Storage, paths
+from hive_replication.storage import Denied, Storage, TooLarge, paths
 from tests.faults import closed_directory
 from tests.lags import POLICY
 
@@ -150,6 +153,44 @@ def test_a_report_that_is_larger_than_any_is_not_fetched(store: RecordStore, mon
     monkeypatch.setattr(report_file, "_MOST", 100)
     with pytest.raises(ReplicationError, match=r"1-9.parquet has more than the 100 bytes that are read: read it with Spark"):
         list(store.rows(kept))
+
+
+def written(path: Path, rows: Iterable[ReportRow]) -> IO[bytes]:
+    with path.open("w+b") as file:
+        write_rows(file, rows, b"{}")
+    return path.open("rb")
+
+
+def test_a_report_of_many_row_groups_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them has its place in the footer: reports of some ten million rows could not be read."""
+    monkeypatch.setattr(report_rows, "_BATCH", 1)
+    rows = [ReportRow("file", "t", size=number) for number in range(5_000)]
+    with written(tmp_path / "report.parquet", rows) as file:
+        footer = int.from_bytes(file.read()[-8:-4], "little")
+        assert footer > 4 * MIB
+        assert not pq.ParquetFile(file).metadata.row_group(0).column(0).is_stats_set, "they make footers twice as long"
+        assert [row.size for row in read_rows(file, ["section", "size"])] == [row.size for row in rows]
+
+
+def test_a_report_whose_footer_is_larger_than_any_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_rows, "_FOOTER", 1_000)
+    message = r"footer has [0-9,]+ bytes, more than the 1,000 that are read: read it with Spark"
+    with written(tmp_path / "report.parquet", [ReportRow("file")]) as file, pytest.raises(TooLarge, match=message):
+        list(read_rows(file))
+
+
+def test_long_reasons_make_no_report_unreadable(tmp_path: Path) -> None:
+    rows = (ReportRow("held", f"t{number}", outcome="x" * 30_000) for number in range(5_000))
+    with written(tmp_path / "report.parquet", rows) as file:
+        assert {len(row.outcome or "") for row in read_rows(file)} == {4_096}
+
+
+def test_values_that_were_weighed_are_plain_ones(tmp_path: Path) -> None:
+    """Values of dictionaries become Python's three times as slowly."""
+    schema = pa.schema([("outcome", pa.string()), ("section", pa.string())])
+    with written(tmp_path / "report.parquet", [ReportRow("held")]) as file:
+        (rows,) = small_row_groups(file.read(), schema, MIB)
+    assert rows.schema.types == schema.types
 
 
 def test_columns_of_another_version(store: RecordStore) -> None:
