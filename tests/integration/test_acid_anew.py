@@ -17,6 +17,24 @@ from tests.warehouse import Warehouse
 pytestmark = [pytest.mark.servers, pytest.mark.hive, pytest.mark.long]
 
 PLAIN = "TBLPROPERTIES ('transactional'='false')"
+NAMES = ("t", "n", "x", "y", "z")
+MADE = (
+    *(f"CREATE TABLE {name} (a INT, b STRING) {FULL}" for name in NAMES),
+    *(f"INSERT INTO {name} VALUES ({row}, '{name}')" for name in ("t", "n", "x", "z") for row in (1, 2)),
+    "INSERT INTO y VALUES (1, 'y')",
+    "UPDATE n SET b = 'new' WHERE a = 2",
+)
+#: A table is dropped and another one renamed to its name, two are swapped, one is dropped and made again.
+USED_AGAIN = (
+    "DROP TABLE t",
+    "ALTER TABLE n RENAME TO t",
+    "DELETE FROM t WHERE a = 1",
+    *(f"ALTER TABLE {old} RENAME TO {new}" for old, new in (("x", "aside"), ("y", "x"), ("aside", "y"))),
+    "INSERT INTO x VALUES (3, 'x')",
+    "DROP TABLE z",
+    f"CREATE TABLE z (a INT, b STRING) {FULL}",
+    "INSERT INTO z VALUES (9, 'again')",
+)
 
 
 @pytest.mark.timeout(900)
@@ -118,23 +136,9 @@ def test_a_conversion_whose_table_is_renamed_before_its_window_is_dumped(acid: W
 @pytest.mark.timeout(900)
 def test_names_used_again(acid: Warehouse, hive4_target: HiveDriver) -> None:
     """A20: tables dropped, made again, swapped and renamed over each other; a replica dropped on the target and repaired."""
-    acid.sql(
-        *(f"CREATE TABLE {name} (a INT, b STRING) {FULL}" for name in ("t", "n", "x", "y", "z")),
-        *(f"INSERT INTO {name} VALUES ({row}, '{name}')" for name in ("t", "n", "x", "z") for row in (1, 2)),
-        "INSERT INTO y VALUES (1, 'y')",
-        "UPDATE n SET b = 'new' WHERE a = 2",
-    )
+    acid.sql(*MADE)
     assert acid.replicate().held == ()
-    acid.sql(
-        "DROP TABLE t",
-        "ALTER TABLE n RENAME TO t",
-        "DELETE FROM t WHERE a = 1",
-        *(f"ALTER TABLE {old} RENAME TO {new}" for old, new in (("x", "aside"), ("y", "x"), ("aside", "y"))),
-        "INSERT INTO x VALUES (3, 'x')",
-        "DROP TABLE z",
-        f"CREATE TABLE z (a INT, b STRING) {FULL}",
-        "INSERT INTO z VALUES (9, 'again')",
-    )
+    acid.sql(*USED_AGAIN)
     assert acid.replicate().held == ()
     _assert_same(acid, hive4_target)
 
