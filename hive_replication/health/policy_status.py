@@ -27,6 +27,7 @@ Condition = Literal[
     "paused",
     "undone",
     "failed over",
+    "not at the source",
     "no replica",
     "bootstrap unfinished",
     "unknown",
@@ -181,6 +182,7 @@ def condition_of(state: ReplicaState, lag: Lag, target: float, *, known: bool = 
         (bool(state.failed_over), "failed over"),
         (state.undone is not None, "undone"),
         (bool(state.paused), "paused"),
+        (not lag.in_source, "not at the source"),
         (not state.source, "no replica"),
         (state.applied is None, "bootstrap unfinished"),
         (bool(lag.gap), "gap"),
@@ -205,6 +207,7 @@ def condition_by_lag(lag: Lag, target: float) -> Condition:
     found: list[tuple[bool, Condition]] = [
         (lag.unreadable or bool(lag.hidden), "unknown"),
         (bool(lag.stopped), stopped.get(lag.stopped.partition(" ")[0], "failed over")),
+        (not lag.in_source, "not at the source"),
         (lag.applied is None, "bootstrap unfinished" if lag.loading else "no replica"),
         (bool(lag.gap), "gap"),
         (bool(lag.held), "tables held"),
@@ -223,6 +226,8 @@ def what_to_do(condition: Condition, lag: Lag) -> str:
         "failed over": f"hive-repl failover status {name}",
         "undone": f"hive-repl undo {target} --release lets it follow the source again",
         "paused": f"hive-repl resume {name} lets the sensors load it again",
+        "not at the source": f"the source has no such database of its own: take {name} out of the policy unless it is to be "
+        "created there",
         "no replica": f"the sensor bootstraps it once Dagster has its assets (see the sensor catalog); by hand: hive-repl REPL "
         f"DUMP {name}, then REPL LOAD",
         "bootstrap unfinished": "load its bootstrap dump again: it continues where it stopped",

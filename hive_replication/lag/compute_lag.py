@@ -115,14 +115,17 @@ class Lag:
 
 
 def stopped(state: ReplicaState) -> str:
-    """Why nothing is loaded: a failover ended this direction, an operator paused the database or undid loads; else ""."""
+    """Why nothing is loaded: a failover ended this direction, an operator undid loads or paused the database; else "".
+
+    Of several the gravest, as ``hive-repl status`` and the sensors tell it.
+    """
     if state.failed_over and state.source:
         return HALF_REVERSED
     if state.failed_over:
         return f"{state.failed_over} by a failover"
-    if state.paused:
-        return f"paused {state.paused}"
-    return "" if state.undone is None else f"undone to event {state.undone}"
+    if state.undone is not None:
+        return f"undone to event {state.undone}"
+    return f"paused {state.paused}" if state.paused else ""
 
 
 def start_of(state: ReplicaState, *, undone: bool = False) -> int | None:

@@ -48,6 +48,9 @@ LEVEL = ReplicaState(source="s/sales", applied=100)
         (replace(LEVEL.quarantine("t", 90, "no space"), paused="since"), WELL, "paused"),
         (replace(LEVEL, paused="since", undone=90), WELL, "undone"),
         (ReplicaState(failed_over="opened"), WELL, "failed over"),
+        (ReplicaState(), replace(WELL, in_source=False), "not at the source"),
+        (replace(LEVEL, applied=None), replace(WELL, in_source=False), "not at the source"),
+        (ReplicaState(failed_over="opened"), replace(WELL, in_source=False), "failed over"),
     ],
 )
 def test_the_gravest_condition_is_told(state: ReplicaState, lag: Lag, expected: str) -> None:
@@ -64,6 +67,7 @@ def test_the_gravest_condition_is_told(state: ReplicaState, lag: Lag, expected: 
         LEVEL.quarantine("t", 90, "no space"),
         replace(LEVEL.quarantine("t", 90, "no space"), paused="since 10:00 by jo"),
         replace(LEVEL, undone=90),
+        replace(LEVEL, undone=90, paused="since 10:00 by jo"),
         replace(LEVEL, failed_over="opened"),
         ReplicaState(failed_over="opened"),
     ],
@@ -77,6 +81,14 @@ def test_a_lag_alone_tells_the_same_condition(state: ReplicaState, lag: Lag) -> 
     assert [(one.table, one.reason, one.advice) for one in held_by_lag(read)] == [
         (one.table, one.reason, one.advice) for one in held_status(state, lag)
     ]
+
+
+@pytest.mark.parametrize(
+    "state", [ReplicaState(), ReplicaState(source="s/sales", checkpoint="hdfs://d/1"), ReplicaState(paused="now")]
+)
+def test_a_lag_alone_tells_of_a_database_that_the_source_no_longer_has(state: ReplicaState) -> None:
+    gone = replace(WELL, applied=None, seconds_behind=None, in_source=False, stopped=stopped(state), loading=state.checkpoint)
+    assert condition_by_lag(gone, 900) == condition_of(state, gone, 900) == ("paused" if state.paused else "not at the source")
 
 
 def test_a_raw_message_of_an_earlier_version_is_shown_in_words() -> None:

@@ -67,6 +67,7 @@ def test_where_a_replica_stands() -> None:
     assert start_of(lost) == 10
     assert stopped(ReplicaState(undone=7)) == "undone to event 7"
     assert stopped(ReplicaState(paused="since noon")) == "paused since noon"
+    assert stopped(ReplicaState(paused="since noon", undone=7)) == "undone to event 7"
 
 
 def test_bytes_are_unknown_if_those_of_one_event_are() -> None:

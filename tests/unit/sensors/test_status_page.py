@@ -10,11 +10,13 @@ import dagster as dg
 import pytest
 
 from hive_replication.errors import Unreachable
-from hive_replication.lag import Lag
+from hive_replication.health import HeldStatus, held_by_lag
+from hive_replication.lag import HALF_REVERSED, Lag
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import Names
 from repl_assets.checks.no_alarms import OpenAlarm
 from repl_assets.recording.metadata import asset_url
+from sensors.alarms import status_page
 from sensors.alarms.sensor import Observed, Watched, tick
 from sensors.alarms.status_page import Seen, show
 from tests.lags import HELD, LATE, POLICY, WELL
@@ -116,6 +118,7 @@ def test_held_tables_have_the_reason_and_what_to_do(page: Page) -> None:
         (replace(WELL, gap="sales: 'x' is no number", unreadable=True), "unknown", "set the parameter back to what it was"),
         (replace(LATE, complete=False), "behind", "look at its last runs"),
         (Lag("sales", "sales", None, 9, None, None), "no replica", "the sensor bootstraps it"),
+        (Lag("sales", "sales", None, 9, None, None, in_source=False), "not at the source", "the source has no such database"),
     ],
 )
 def test_states_are_those_of_hive_repl_status(page: Page, lag: Lag, state: str, advice: str) -> None:
@@ -151,6 +154,46 @@ def test_what_needs_attention_comes_first_and_the_page_is_bounded(page: Page) ->
     assert sum(len(str(value)) for value in page.metadata.values()) < 50_000
 
 
+@pytest.mark.parametrize(
+    ("lag", "to_look_at", "stopped"),
+    [
+        (Lag("sales", "sales", None, 9, None, None, in_source=False), 0, 0),
+        (replace(LATE, stopped="paused since 10:00 by jo"), 0, 1),
+        (replace(LATE, stopped="opened by a failover"), 0, 1),
+        (replace(LATE, stopped=HALF_REVERSED), 1, 0),
+    ],
+)
+def test_what_is_to_be_looked_at(page: Page, lag: Lag, to_look_at: int, stopped: int) -> None:
+    """Neither what the source dropped nor what an operator stopped; but a failback that was stopped half-way."""
+    page.show(lag)
+    assert (page.metadata["databases to look at"], page.metadata["databases stopped"]) == (to_look_at, stopped)
+    assert page.observed[0].description == f"{to_look_at} of 1 database to look at, 0 alarms"
+
+
+def test_long_reasons_are_cut_and_only_the_held_tables_that_are_shown_are_looked_into(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[HeldStatus] = []
+
+    def counted(lag: Lag) -> Iterator[HeldStatus]:
+        for one in held_by_lag(lag):
+            made.append(one)
+            yield replace(one, advice=one.advice * 10)
+
+    monkeypatch.setattr(status_page, "held_by_lag", counted)
+    names = [f"analytics_department_{number:04d}" for number in range(200)]
+    page.policy = many(*names)
+    reason = "no space left on device hdfs://target:8020/warehouse/".ljust(950, "x")
+    held = tuple((f"t{number}", reason) for number in range(100))
+    alarms = tuple(replace(ALARM, database=name, title=reason, advice=reason) for name in names)
+    page.show(*(replace(LATE, database=name, target_database=name, held=held) for name in names), alarms=alarms)
+    rows = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in page.metadata["held"].splitlines()[2:52]]
+    assert {len(cell) for _, *cells in rows for cell in cells} == {300}
+    assert (len(made), len(rows), page.metadata["tables held"]) == (50, 50, 20_000)
+    assert page.metadata["held"].endswith("… and 19950 more")
+    assert sum(len(str(value)) for value in page.metadata.values()) < 85_000
+
+
 def test_it_is_observed_when_something_changes_and_seldom_else(page: Page) -> None:
     """A state at once, figures after five minutes, nothing after an hour."""
 
@@ -183,6 +226,8 @@ def test_while_a_server_does_not_answer_it_says_so_of_all_databases(page: Page) 
         ("[sales", "unknown", "", "", "90-100", "see the alarms"),
     ]
     assert page.metadata["not known"] == "the source's metastore thrift://s does not answer"
+    figures = {name: value for name, value in page.metadata.items() if not isinstance(value, str)}
+    assert figures == {"open alarms": 0}  # a plot would show that holds and pauses have ended
     page.show(WELL, replace(WELL, database="hr", target_database="hr"))
     assert [row[2] for row in page.rows] == ["up to date"] * 2
     assert "not known" not in page.metadata
