@@ -95,7 +95,7 @@ def policy_definitions(
         recording_sensor(names, record.name),
         *drift,
         *failed,
-        lag_sensor(policy, databases, reader),
+        lag_sensor(specs, databases, reader),
         alarm_sensor(policy, reader, answered, [key for check in of_partitions for key in check.check_keys], problem),
     ]
     schedules = [retention_schedule(policy, policy.retention_at)] if policy.retention_at else []
