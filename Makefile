@@ -19,7 +19,7 @@ help: ## Show these commands
 
 install: $(READY) ## Make the environment in .venv from requirements.lock
 
-$(LOCKED): requirements.lock requirements-kerberos.lock | python
+$(LOCKED): requirements.lock requirements-kerberos.lock requirements-build.lock | python
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "Python cannot make environments: install python3-venv" >&2; exit 1; }
 	$(PIP) install --require-hashes --no-deps --only-binary :all: -r requirements-build.lock
 	$(PIP) install --require-hashes --no-deps --no-build-isolation -r requirements.lock

@@ -95,8 +95,8 @@ def policy_definitions(
         recording_sensor(names, record.name),
         *drift,
         *failed,
-        lag_sensor(policy, databases, reader),
-        alarm_sensor(policy, reader, answered, [key for check in of_partitions for key in check.check_keys], problem),
+        lag_sensor(specs, databases, reader),
+        alarm_sensor(specs, reader, answered, [key for check in of_partitions for key in check.check_keys], problem),
     ]
     schedules = [retention_schedule(policy, policy.retention_at)] if policy.retention_at else []
     schedules += [checks_schedule(policy, policy.checks.schedule)] if policy.checks.schedule else []

@@ -24,6 +24,7 @@ from hive_replication.markdown import escaped
 from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import UP_TO_DATE, Names
+from repl_assets.catalog.specs import Specs
 from repl_assets.checks.up_to_date import answer, is_up_to_date
 from repl_assets.recording.metadata import lag_figures, lag_metadata, role_metadata
 from repl_assets.typed import running_sensor
@@ -123,15 +124,15 @@ class KeptReader:
         return reading.result()
 
 
-def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: KeptReader) -> dg.SensorDefinition:
+def lag_sensor(specs: Specs, databases: Sequence[CatalogDatabase], reader: KeptReader) -> dg.SensorDefinition:
     """The sensor of a policy.
 
     Args:
-        policy: the policy.
+        specs: of the policy.
         databases: its databases, with the tables that have assets.
         reader: reads the policy's lags.
     """
-    names = Names.of(policy)
+    names = specs.names
     assets = {f"{database.name}/{table.name}" for database in databases for table in database.tables}
 
     @running_sensor(
@@ -146,10 +147,10 @@ def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: Kep
                 connection = connect_for_tick(context, names)
                 lags = reader.read(connection)
                 return tick(
-                    context.cursor, lags, policy, assets, time.time(), partial(_role, connection), connection.source.threads.map
+                    context.cursor, lags, specs, assets, time.time(), partial(_role, connection), connection.source.threads.map
                 )
             except ReplicationError as error:
-                return outage(context.cursor, error, policy, time.time())
+                return outage(context.cursor, error, specs.policy, time.time())
 
     return observe_lag
 
@@ -157,7 +158,7 @@ def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: Kep
 def tick(
     cursor: str | None,
     lags: Sequence[Lag],
-    policy: Policy,
+    specs: Specs,
     assets: Collection[str],
     now: float,
     role: Callable[[Lag], ReplicaRole | None],
@@ -168,13 +169,13 @@ def tick(
     Args:
         cursor: of the last tick.
         lags: of all databases.
-        policy: the policy.
+        specs: of the policy, with the databases whose tables are partitions of one asset: the check links to them.
         assets: tables that have assets, as ``db/table``.
         now: seconds since the epoch.
         role: reads what a replica is now; it is asked for those that are observed.
         each: asks for several.
     """
-    seen, names = _read(cursor), Names.of(policy)
+    seen, names, limit = _read(cursor), specs.names, specs.policy.lag_target_seconds
     databases, tables = dict(seen.databases), dict(seen.tables)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = []
     behind = _seconds_behind(sum(bool(one.waiting or one.gap or one.lacks_replica) for one in lags))
@@ -185,12 +186,12 @@ def tick(
             databases.pop(one.database, None)  # nothing to tell before the first bootstrap, nor after the source dropped it
             continue
         level = not (one.waiting or one.gap or one.lacks_replica)
-        new = Observed(now, level, is_up_to_date(one, policy.lag_target_seconds), bool(one.stopped))
+        new = Observed(now, level, is_up_to_date(one, limit), bool(one.stopped))
         if _due(last, new, behind):
             databases[one.database] = new
             due.append((one, new))
-    for (one, new), found in zip(due, each(role, [one for one, _ in due]), strict=True):
-        events += _database(names, one, found, passed=new.passed)
+    for (one, _), found in zip(due, each(role, [one for one, _ in due]), strict=True):
+        events += _database(names, one, found, limit)
     for key, table in _tables(lags, seen, assets, now):
         new = Observed(now, not table.waiting)
         database, _, name = key.partition("/")
@@ -234,11 +235,11 @@ def _role(connection: Connection, found: Lag) -> ReplicaRole | None:
 
 
 def _database(
-    names: Names, found: Lag, role: ReplicaRole | None, *, passed: bool
+    names: Names, found: Lag, role: ReplicaRole | None, limit: float
 ) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
     key = names.database(found.database, "load")
     yield dg.AssetObservation(key, metadata=role_metadata(role) | lag_metadata(found))
-    yield dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **answer(found, names, passed=passed))
+    yield dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **answer(found, names, limit))
 
 
 def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: float) -> list[tuple[str, TableLag]]:

@@ -198,15 +198,19 @@ def _target(connection: Connection, is_down: Callable[[str], bool], *, source: b
 def _written(connection: Connection, there: Shown, is_down: Callable[[str], bool]) -> Iterator[Finding]:
     """Where databases are created, and what else loads write to."""
     target, warehouse = connection.target, warehouse_of(connection.target)
-    named = [*directories(target, there, more=bool(connection.patterns.databases))]
-    for what, directory in named:
+    named = [*named_directories(target.policy)]
+    written = [*directories(target, there, more=bool(connection.patterns.databases))]
+    for what, directory in written:
         if not is_down(directory):
             yield from writable(target.storage, directory, "target", f"write to {what}")
-    home = next((directory for _, directory in named), next(iter(target.policy.locations.values()), warehouse))
+    homes_to_be = (directory for what, directory in written if (what, directory) not in named)
+    home = next(
+        homes_to_be, next(iter(target.policy.locations.values()), warehouse)
+    )  # what the policy names may be another store
     if not is_down(home):
         yield from preserved(target.storage, target.policy, home)
         yield from _space(target.storage, home)
-    beside = (warehouse, *(directory for _, directory in named_directories(target.policy)))
+    beside = (warehouse, *(directory for _, directory in named))
     yield from quotas(target.storage, "target", (one for one in beside if not is_down(one)))
 
 

@@ -52,7 +52,7 @@ def held_finding(state: ReplicaState, table: str, database: str, target: str) ->
         differences=(f"{table} is held: {reason}",),
         passed=False,
         advice=advice_on_held(table, reason, database, target),
-        mended=not why_left_held(state, table, database, target),
+        mended=_is_mended(state, table, database, target),
     )
 
 
@@ -68,11 +68,16 @@ def held_advice(names: Names, database: str, target: str, held: Mapping[str, str
     state = ReplicaState(held=dict(held))
 
     def page(name: str) -> str:
-        left = why_left_held(state, name, database, target)
-        return "" if left else link("repair", EvaluationKey.of(names, database, name, NOT_HELD).page())
+        own = _is_mended(state, name, database, target)
+        return link("repair", EvaluationKey.of(names, database, name, NOT_HELD).page()) if own else ""
 
     rows = ((name, advice_on_held(name, why, database, target), page(name)) for name, why in sorted(held.items()))
     return {WHAT_TO_DO: markdown_table(("table", "what to do", ""), rows, len(held))} if held else {}
+
+
+def _is_mended(state: ReplicaState, name: str, database: str, target: str) -> bool:
+    """Whether a repair ends a hold: no undo is to be ended first, nor the policy or the source to be changed."""
+    return not (state.why_left_out(name) or why_left_held(state, name, database, target))
 
 
 def record_held(

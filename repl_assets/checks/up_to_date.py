@@ -9,12 +9,14 @@ from typing import Any
 
 import dagster as dg
 
+from hive_replication.health import condition_by_lag, what_to_do
 from hive_replication.lag import MOST_EVENTS, Lag, lag
 from hive_replication.markdown import escaped
 from hive_replication.units import duration
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import UP_TO_DATE, Names
 from repl_assets.catalog.specs import Specs
+from repl_assets.checks.findings import WHAT_TO_DO
 from repl_assets.checks.not_held import held_advice
 from repl_assets.recording.metadata import lag_metadata
 from repl_assets.steps.engine import as_dagster_failure, connected_engine
@@ -34,19 +36,27 @@ def up_to_date_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksD
         connection = connected_engine(context, names).connection
         with as_dagster_failure():
             found = lag(connection.source, connection.target, database.name, most_events=MOST_EVENTS)
-        return dg.AssetCheckResult(**answer(found, names, passed=is_up_to_date(found, target)))
+        return dg.AssetCheckResult(**answer(found, names, target))
 
     return up_to_date
 
 
-def answer(found: Lag, names: Names, *, passed: bool) -> dict[str, Any]:
-    """The check's result. Whoever opens it sees first that an operator stopped the database: nothing else goes on then."""
+def answer(found: Lag, names: Names, target: float) -> dict[str, Any]:
+    """The check's result. Whoever opens it sees first that an operator stopped the database: nothing else goes on then.
+
+    Args:
+        found: how far the database is behind.
+        names: of the policy.
+        target: seconds for which an event may wait.
+    """
+    passed, held = is_up_to_date(found, target), held_advice(names, found.database, found.target_database, dict(found.held))
+    advice = "" if passed or not found.in_source else found.cure or what_to_do(condition_by_lag(found, target), found)
     lacks = "the target has no finished replica" if found.lacks_replica else ""
     return {
         "passed": passed,
         "severity": dg.AssetCheckSeverity.WARN,
         "description": escaped(found.stopped or found.gap or lacks) or None,
-        "metadata": lag_metadata(found) | held_advice(names, found.database, found.target_database, dict(found.held)),
+        "metadata": lag_metadata(found) | (held or ({WHAT_TO_DO: advice} if advice else {})),
     }
 
 

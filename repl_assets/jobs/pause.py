@@ -10,7 +10,7 @@ from hive_replication.process import acting_as
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, UP_TO_DATE
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.up_to_date import answer, is_up_to_date
+from repl_assets.checks.up_to_date import answer
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
 from repl_assets.typed import log_evaluation, single_op_job
 
@@ -72,6 +72,6 @@ def _observe(context: dg.OpExecutionContext, engine: Engine, specs: Specs, datab
         context.log.warning("the %s is done; how far the database is cannot be told now: %s", action, error)
     else:
         metadata["stopped by an operator"] = found.stopped or "no"
-        fields = answer(found, specs.names, passed=is_up_to_date(found, specs.policy.lag_target_seconds))
+        fields = answer(found, specs.names, specs.policy.lag_target_seconds)
         log_evaluation(context, dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **fields))
     context.log_event(dg.AssetObservation(key, metadata=metadata, description=f"{action} by {engine.by}"))

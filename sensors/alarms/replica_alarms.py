@@ -15,7 +15,12 @@ from sensors.alarms.alarm import Alarm
 
 
 def conditions(
-    lags: Sequence[Lag], short: Iterable[Finding], policy: Policy, replicas: Collection[str] = (), no_dumps: str = ""
+    lags: Sequence[Lag],
+    short: Iterable[Finding],
+    policy: Policy,
+    replicas: Collection[str] = (),
+    no_dumps: str = "",
+    overflow: frozenset[str] = frozenset(),
 ) -> Iterator[Alarm]:
     """The alarms of one observation.
 
@@ -25,8 +30,9 @@ def conditions(
         policy: the policy.
         replicas: those that were there at an earlier observation (:func:`with_replicas`).
         no_dumps: why the dump root does not answer, or "".
+        overflow: databases whose tables are partitions of one asset.
     """
-    names = Names.of(policy)
+    names = Names(policy.name, overflow)
     known = {one.database for one in lags if _was_there(one, policy, replicas)}
     for found in (*health.conditions(lags, short, policy, known), *health.without_dumps(no_dumps)):
         yield _shown(found, names)
@@ -73,5 +79,5 @@ def _shown(found: health.Alarm, names: Names) -> Alarm:
 def _path(found: health.Alarm, names: Names) -> str:
     """The page of the table or database; "" for a whole side."""
     if found.table:
-        return asset_url(names.table(found.database, found.table, "load"))
+        return asset_url(*names.replica(found.database, found.table))
     return asset_url(names.database(found.database, "load")) if found.database else ""

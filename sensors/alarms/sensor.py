@@ -26,6 +26,7 @@ from hive_replication.policy import Policy
 from hive_replication.policy.warehouse import pair_hash
 from hive_replication.units import count, duration, when
 from repl_assets.catalog.keys import Names
+from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import EvaluationKey
 from repl_assets.checks.no_alarms import OpenAlarm, answer
 from repl_assets.typed import running_sensor
@@ -71,15 +72,17 @@ class Watched:
         checks: of assets.
         of_partitions: of tables that are partitions of one asset.
         problem: why this policy, or another one of its name, is not in use as its file has it now; "" where all are.
+        overflow: databases whose tables are partitions of one asset: alarms of theirs lead there.
     """
 
     checks: Sequence[dg.AssetCheckKey] = ()
     of_partitions: Sequence[dg.AssetCheckKey] = ()
     problem: str = ""
+    overflow: frozenset[str] = frozenset()
 
 
 def alarm_sensor(
-    policy: Policy,
+    specs: Specs,
     reader: KeptReader,
     checks: Collection[dg.AssetCheckKey] = (),
     of_partitions: Collection[dg.AssetCheckKey] = (),
@@ -88,14 +91,14 @@ def alarm_sensor(
     """The sensor of a policy.
 
     Args:
-        policy: the policy.
+        specs: of the policy.
         reader: reads its lags.
         checks: of assets; their failures are alarms.
         of_partitions: checks of tables that are partitions of one asset, likewise.
         problem: why this policy, or another one of its name, is not in use as its file has it now.
     """
-    names = Names.of(policy)
-    watched, dropped = Watched(told(checks), told(of_partitions), problem), DroppedTables()
+    names, policy = specs.names, specs.policy
+    watched, dropped = Watched(told(checks), told(of_partitions), problem, specs.overflow), DroppedTables()
 
     @running_sensor(
         name=names.local("alarms"),
@@ -117,13 +120,7 @@ def alarm_sensor(
     return alarms
 
 
-def tick(
-    context: dg.SensorEvaluationContext,
-    policy: Policy,
-    observe: Observe,
-    now: float,
-    watched: Watched,
-) -> dg.SkipReason:
+def tick(context: dg.SensorEvaluationContext, policy: Policy, observe: Observe, now: float, watched: Watched) -> dg.SkipReason:
     """One tick at a given time.
 
     Runs and checks are told of before the servers are asked, which may take most of the time that Dagster gives a tick.
@@ -142,7 +139,7 @@ def tick(
     alarms = _with_problem(alarms, names.policy, watched.problem, now)
     cursor = replace(cursor, alarms=alarms, finished=runs, time=now)
     cursor = replace(cursor, alarms=_notify(context, policy, cursor, receivers))
-    cursor, seen = _with_conditions(cursor, observe, policy, _looked(context.instance, policy, alarms))
+    cursor, seen = _with_conditions(cursor, observe, policy, _looked(context.instance, policy, alarms), watched.overflow)
     alarms = without_closed(_notify(context, policy, cursor, receivers))
     context.update_cursor(_keep(context.instance, policy, replace(cursor, alarms=alarms)))
     lasting = {key: one for key, one in alarms.items() if one.ended is None}
@@ -211,7 +208,7 @@ def _looked(instance: dg.DagsterInstance, policy: Policy, alarms: Mapping[str, O
 
 
 def _with_conditions(
-    cursor: AlarmCursor, observe: Observe, policy: Policy, looked: Mapping[str, float]
+    cursor: AlarmCursor, observe: Observe, policy: Policy, looked: Mapping[str, float], overflow: frozenset[str]
 ) -> tuple[AlarmCursor, Seen]:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
     try:
@@ -220,7 +217,7 @@ def _with_conditions(
         alarm = unreachable(error, policy)
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time)), Seen(problem=str(error))
     cursor = replace(cursor, alarms=with_held(cursor.alarms, lags))
-    present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps)}
+    present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps, overflow)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
     ended += mended(cursor.alarms, lags, Names.of(policy), looked, dropped, cursor.time)
     gone = tuple(one.database for one in lags if not one.in_source)

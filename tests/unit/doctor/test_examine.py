@@ -186,6 +186,20 @@ def test_a_warehouse_in_which_nothing_is_created_need_be_no_root(tmp_path: Path)
     assert found["target", "free space"].found.endswith("GiB free")
 
 
+def test_owners_and_space_are_looked_at_where_databases_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in a store of functions' files alone, which was taken where all databases have a directory and are there."""
+    tried: list[str] = []
+    module = import_module("hive_replication.doctor.examine")
+    monkeypatch.setattr(module, "preserved", lambda _storage, _policy, home: (tried.append(home), iter(()))[1])
+    monkeypatch.setattr(module, "_space", lambda _storage, home: (tried.append(home), iter(()))[1])
+    root = f"{tmp_path.as_uri()}/t/"
+    target = Warehouse(metastore=NOWHERE, roots=(Root(uri=root), Root(uri=f"{tmp_path.as_uri()}/jars/")))
+    locations = {name: f"{root}{name}" for name in NAMES}
+    there = {"location": lambda name: f"{root}{name}"}
+    findings(tmp_path, {}, there, target=target, locations=locations, functions_root=f"{tmp_path.as_uri()}/jars/f")
+    assert tried == [locations["finance"], locations["finance"]]
+
+
 def test_stores_are_examined_where_the_metastore_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(_: object) -> str:
         raise MetastoreError("it is down")

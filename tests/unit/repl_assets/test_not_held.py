@@ -2,6 +2,7 @@
 
 # No postponed annotations here: Dagster compares those of contexts as types.
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ import dagster as dg
 import pytest
 
 from hive_replication.lag import Lag
-from hive_replication.load.replica.held_reasons import JOINED_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import JOINED_REASON, LEFT_OUT_REASON, UNDONE_REASON
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy.checks import Checks
 from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable
@@ -19,7 +20,7 @@ from repl_assets.checks.findings import REPAIR_PAGE, WHAT_TO_DO, EvaluationKey
 from repl_assets.checks.not_held import held_advice, held_finding, record_held
 from repl_assets.checks.up_to_date import answer
 from repl_assets.steps.engine import Engine
-from tests.lags import POLICY
+from tests.lags import LATE, POLICY, WELL
 
 WATCHED = POLICY.model_copy(update={"checks": Checks(run=("not_held",))})
 APART = Specs(WATCHED), CatalogDatabase("sales", "", "", "", (CatalogTable("orders", False, "", "", (), (), "", ""),), ())
@@ -101,6 +102,16 @@ def test_what_was_undone_on_purpose_has_no_link_that_would_end_that() -> None:
     assert "hive-repl undo sales_dr.orders --release" in str(advice.value)
 
 
+def test_a_table_that_is_left_out_has_no_link_to_a_repair_that_would_change_nothing() -> None:
+    """The policy or the source is to be changed first, as its advice says."""
+    held = {"ice": f"{LEFT_OUT_REASON}tables of Iceberg are not replicated"}
+    key = EvaluationKey.of(NAMES, "sales", "ice", "not_held")
+    found = held_finding(ReplicaState("uuid/sales", 9, held=held), "ice", "sales", "sales_dr").evaluation(key)
+    assert REPAIR_PAGE not in found.metadata
+    assert "exclude the table in the policy" in str(found.metadata[WHAT_TO_DO].value)
+    assert "[repair]" not in str(held_advice(NAMES, "sales", "sales_dr", held)[WHAT_TO_DO].value)
+
+
 def test_held_tables_are_told_together_with_a_link_each() -> None:
     held = {"a [b](/x)": REFUSED, "f()": REFUSED, "old": f"{UNDONE_REASON}90 by request"}
     shown = str(held_advice(NAMES, "sales", "sales_dr", held)[WHAT_TO_DO].value).splitlines()[2:]
@@ -111,6 +122,25 @@ def test_held_tables_are_told_together_with_a_link_each() -> None:
 
 
 def test_freshness_that_fails_for_held_tables_says_what_to_do() -> None:
-    found = answer(Lag("sales", "sales_dr", 7, 9, 0, 0.0, held=(("orders", REFUSED),)), NAMES, passed=False)
+    found = answer(Lag("sales", "sales_dr", 7, 9, 0, 0.0, held=(("orders", REFUSED),)), NAMES, 600.0)
     assert "[repair](/assets/default/sales/orders)" in str(found["metadata"][WHAT_TO_DO].value)
-    assert WHAT_TO_DO not in answer(Lag("sales", "sales_dr", 9, 9, 0, 0.0), NAMES, passed=True)["metadata"]
+    assert WHAT_TO_DO not in answer(Lag("sales", "sales_dr", 9, 9, 0, 0.0), NAMES, 600.0)["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("found", "advice"),
+    [
+        (LATE, "look at its last runs"),
+        (replace(WELL, seconds_behind=None, waiting=None, gap="events were purged"), "the next window recovers by itself"),
+        (replace(WELL, seconds_behind=None, waiting=None, gap="no number", unreadable=True), "drop the replica and bootstrap"),
+        (replace(LATE, stopped="paused since noon"), "hive-repl resume sales"),
+        (replace(WELL, applied=None, seconds_behind=None), "the sensor bootstraps it"),
+        (WELL, ""),
+        (replace(WELL, applied=None, seconds_behind=None, in_source=False), ""),
+    ],
+    ids=["late", "gap", "damaged", "paused", "no replica", "well", "dropped at the source"],
+)
+def test_freshness_that_fails_says_what_to_do(found: Lag, advice: str) -> None:
+    """It did for held tables alone."""
+    shown = answer(found, NAMES, 600.0)["metadata"].get(WHAT_TO_DO)
+    assert (advice in shown) if advice else shown is None

@@ -21,7 +21,7 @@ from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Commit, LoadReport, Touched
 from hive_replication.metastore.types import Database, FieldSchema, Partition, Table
 from hive_replication.policy import Policy, Root
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, StorageError
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import LOADING_TAG, POLICY_TAG, UNRECORDED_TAG, Names, loading_tag
 from repl_assets.catalog.specs import Specs
@@ -466,6 +466,27 @@ def test_a_dump_root_that_does_not_answer_is_waited_for(kept: Kept, monkeypatch:
     assert kept.shown(APART.table("db", "days", "load")) == {}
     kept.rest(APART)
     assert kept.shown(APART.table("db", "days", "load"))["ds=1"]["files"] == 2
+
+
+@pytest.mark.parametrize(("fails", "files"), [(3, 2), (4, None)])
+def test_a_report_is_read_again_where_no_datanode_gave_a_block(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, fails: int, files: int | None
+) -> None:
+    """Its objects were logged without files and proofs, and never looked at again."""
+    left, stream = list(range(fails)), Storage.stream
+
+    def restarting(storage: Storage, uri: str) -> Iterator[bytes]:
+        if left:
+            left.pop()
+            raise StorageError(uri) from RuntimeError('DataTransferError("x")')
+        yield from stream(storage, uri)
+
+    kept.load(APART, "6-9", LOAD)
+    monkeypatch.setattr(module, "_PAUSE", 0.0)
+    monkeypatch.setattr(Storage, "stream", restarting)
+    kept.rest(APART)
+    assert left == []
+    assert kept.shown(APART.table("db", "days", "load"))["ds=1"].get("files") == files
 
 
 def test_a_report_is_read_once_for_all_tables_that_a_run_logs(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

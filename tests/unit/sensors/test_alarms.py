@@ -390,6 +390,17 @@ def test_no_alarm_for_what_an_operator_stopped_and_one_for_many_tables() -> None
     assert alarm.title == "30 tables of sales are held"
 
 
+@pytest.mark.parametrize(
+    ("overflow", "path"),
+    [(frozenset[str](), "/assets/default/sales/orders"), (frozenset({"sales"}), "/assets/default/sales__tables?")],
+)
+def test_a_held_table_leads_to_where_it_is_repaired(overflow: frozenset[str], path: str) -> None:
+    """Beyond max_tables it led to an asset that does not exist."""
+    (alarm,) = conditions([replace(WELL, held=(("orders", "no space"),))], [], POLICY, overflow=overflow)
+    assert alarm.path.startswith(path)
+    assert alarm.path.endswith("partition=orders") == bool(overflow)
+
+
 def test_a_failback_that_was_stopped_half_way_is_an_alarm_once_it_is_late() -> None:
     """Sensors load nothing into it, and it was taken for one that an operator had stopped."""
     closed = FailoverMarks("SOURCE", 9, successor="s/sales", opened=7)
@@ -1239,7 +1250,7 @@ def test_a_tick_has_the_engines_messages(tmp_path: Path) -> None:
     handler.emit = lambda record: seen.append(record.getMessage())  # type: ignore[method-assign]
     with dg.DagsterInstance.ephemeral() as instance, dg.build_sensor_context(instance, resources=resources) as context:
         context.log.addHandler(handler)
-        alarm_sensor(policy, Reader()).evaluate_tick(context)
+        alarm_sensor(Specs(policy), Reader()).evaluate_tick(context)
     assert seen == ["the log has a hole"]
 
 
@@ -1256,7 +1267,7 @@ def test_a_dump_root_that_refuses_connections_is_told(monkeypatch: pytest.Monkey
     monkeypatch.setattr("hive_replication.storage.Storage.exists", refused)
     resources = {NAMES.connection: ReplicationConnection.of(POLICY)}
     with dg.DagsterInstance.ephemeral() as instance, dg.build_sensor_context(instance, resources=resources) as context:
-        said = alarm_sensor(POLICY, Reader()).evaluate_tick(context)
+        said = alarm_sensor(Specs(POLICY), Reader()).evaluate_tick(context)
     assert said.skip_message == "1 alarm: unreachable: dump root"
 
 

@@ -11,6 +11,8 @@ import pytest
 from hive_replication.errors import Unreachable
 from hive_replication.failover import ReplicaRole
 from hive_replication.lag import Lag, TableLag
+from repl_assets.catalog.specs import Specs
+from repl_assets.checks.findings import WHAT_TO_DO
 from sensors.lag import outage, tick
 from tests.lags import HELD, POLICY, WELL
 
@@ -30,7 +32,7 @@ class Sensor:
     def tick(self, lag: Lag, *, later: float = 0.0) -> list[tuple[str, object]]:
         """Assets with their seconds behind, and answers of the check."""
         self.now += later
-        said = tick(self.cursor, [lag], POLICY, {"sales/orders", "sales/items"}, self.now, lambda _: None)
+        said = tick(self.cursor, [lag], Specs(POLICY), {"sales/orders", "sales/items"}, self.now, lambda _: None)
         if isinstance(said, dg.SkipReason):
             return []
         self.cursor = said.cursor
@@ -84,7 +86,9 @@ def test_a_state_that_cannot_be_read_is_not_up_to_date(sensor: Sensor) -> None:
 def test_what_an_operator_stops_is_told_at_once(sensor: Sensor) -> None:
     role = ReplicaRole("sales of a to sales of b", "replica", "not ready: paused")
     sensor.tick(WELL)
-    paused = tick(sensor.cursor, [replace(WELL, stopped="paused since *noon*")], POLICY, (), sensor.now + 1, lambda _: role)
+    paused = tick(
+        sensor.cursor, [replace(WELL, stopped="paused since *noon*")], Specs(POLICY), (), sensor.now + 1, lambda _: role
+    )
     assert isinstance(paused, dg.SensorResult)
     observed, check = paused.asset_events
     assert isinstance(check, dg.AssetCheckEvaluation)
@@ -109,6 +113,16 @@ def test_the_check_turns_at_once(sensor: Sensor) -> None:
     sensor.tick(WELL)
     assert sensor.tick(HELD, later=1) == [("sales__load", 0.0), ("check", False)]
     assert sensor.tick(WELL, later=1) == [("sales__load", 0.0), ("check", True)]
+
+
+def test_a_held_table_without_an_asset_of_its_own_is_linked_to_where_it_is_repaired() -> None:
+    """The link led to an asset that does not exist, while a run of the check had the right one."""
+    said = tick(None, [HELD], Specs(POLICY, overflow=frozenset({"sales"})), (), 1.0, lambda _: None)
+    assert isinstance(said, dg.SensorResult)
+    (check,) = (event for event in said.asset_events if isinstance(event, dg.AssetCheckEvaluation))
+    shown = str(check.metadata[WHAT_TO_DO].value)
+    assert "[repair](/assets/default/sales__tables?" in shown
+    assert "partition=orders" in shown
 
 
 def test_a_table_is_not_called_level_while_nobody_knows(sensor: Sensor) -> None:
@@ -152,7 +166,7 @@ def test_many_databases_with_events_waiting_are_observed_less_often() -> None:
             if lost:
                 said = outage(cursor, Unreachable("gone"), policy, now)
             else:
-                said = tick(cursor, lags, policy, (), now, lambda _: None)
+                said = tick(cursor, lags, Specs(policy), (), now, lambda _: None)
             if isinstance(said, dg.SensorResult):
                 cursor, rows = said.cursor or cursor, rows + len(said.asset_events)
         assert 200 * 12 <= rows <= 2 * 20 * 120, "an observation and an answer each, of twenty a minute"
@@ -169,7 +183,7 @@ def test_databases_that_are_behind_and_level_in_turn_are_not_observed_at_each_tu
             replace(WELL, database=name, target_database=name, waiting=waiting, seconds_behind=9.0 * waiting)
             for name, waiting in zip(names, waits, strict=True)
         ]
-        said = tick(cursor, lags, policy, (), turn * 30, lambda _: None)
+        said = tick(cursor, lags, Specs(policy), (), turn * 30, lambda _: None)
         if isinstance(said, dg.SensorResult):
             cursor = said.cursor or cursor
             rows += [_shown(event)[0] for event in said.asset_events]
@@ -185,6 +199,6 @@ def test_what_replicas_are_is_asked_for_together() -> None:
         return iter([None] * len(lags))
 
     lags = [replace(LATE, database=name) for name in ("a", "b", "c")]
-    said = tick(None, lags, POLICY, set(), 1.0, lambda _: None, each)
+    said = tick(None, lags, Specs(POLICY), set(), 1.0, lambda _: None, each)
     assert isinstance(said, dg.SensorResult)
     assert (asked, len(said.asset_events)) == ([["a", "b", "c"]], 6)
