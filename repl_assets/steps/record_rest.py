@@ -19,21 +19,17 @@ from itertools import islice
 from typing import Any
 
 import dagster as dg
-from tenacity import stop_after_attempt, wait_incrementing
 
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.state import object_id
 from hive_replication.load.report import LoadReport, Touched
-from hive_replication.logs import repeats
 from hive_replication.metastore.table_kinds import is_partitioned
-from hive_replication.retries import with_retries
-from hive_replication.storage.failures import is_transient
 from repl_assets.catalog.keys import LOADING_TAG, UNRECORDED_TAG, Names, loading_tag, partition_name
 from repl_assets.recording.interrupted import interrupted_loads, interrupted_runs
 from repl_assets.recording.left_out import LeftOut, Loads, left_out, left_out_runs
 from repl_assets.recording.metadata import commits_metadata
-from repl_assets.recording.object_metadata import COLUMNS, LoadName, Object, object_metadata
+from repl_assets.recording.object_metadata import COLUMNS, Object, object_metadata
 from repl_assets.recording.reached import START, Reached, keep_reached, read_reached
 from repl_assets.recording.recorder import DROPPED, MOST_PARTITIONS, Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure
@@ -45,7 +41,6 @@ _LONGEST = 60.0  # seconds after which a run looks up no other table: runs of th
 _MOST_REPORTS = (
     10  # of a database that a run reads for what it is about to log: ten seconds for each million files, beside _LONGEST
 )
-_READS, _PAUSE = 4, 5.0  # of a report; seconds after the first one, so many longer after each: while DataNodes are restarted
 _OF_A_TABLE = 3  # components of its assets' keys
 
 
@@ -180,30 +175,19 @@ class _Rest:
 
     def _metadata(self, database: str, objects: Mapping[Object, Later], runs: Sequence[str]) -> dict[Object, dict[str, Any]]:
         """Of objects that one of the last loads in these runs changed last: the metadata that its own run would have logged."""
-        known = dict[Object, dict[str, Any]]()
+        target, known = self.engine.connection.target, dict[Object, dict[str, Any]]()
         for load in islice(self._loads.of(database, runs), _MOST_REPORTS):
             wanted = {key: later.evid for key, later in objects.items() if key not in known}
             if not wanted:
                 break
+            store = RecordStore.of(target.policy, self.engine.connection.store, self.engine.target_name(database))
             try:
-                known |= self._read(database, load, wanted)
+                known |= object_metadata(load, store.rows_at(load.report, COLUMNS), wanted)
             except Unreachable as error:
                 raise dg.Failure(f"the report {load.report} is not read: {error}") from error
             except (ReplicationError, OSError) as error:  # retention removed it, say
                 self.context.log.warning("entries of %s lack files and proofs: %s", database, error)
         return known
-
-    def _read(self, database: str, load: LoadName, wanted: Mapping[Object, int]) -> dict[Object, dict[str, Any]]:
-        """What a load's report says of objects. It is read again on trouble that passes: nothing completes an entry later."""
-        connection = self.engine.connection
-        store = RecordStore.of(connection.target.policy, connection.store, self.engine.target_name(database))
-        return with_retries(
-            lambda: object_metadata(load, store.rows_at(load.report, COLUMNS), wanted),
-            lambda error: error.__cause__ is not None and is_transient(error.__cause__),
-            stop=stop_after_attempt(_READS),
-            wait=wait_incrementing(_PAUSE, _PAUSE),
-            before_sleep=repeats(self.context.log, "the reading of %s", load.report),
-        )
 
 
 def _add(found: dict[Object, Later], later: Later) -> None:

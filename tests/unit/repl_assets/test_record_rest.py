@@ -3,6 +3,7 @@
 # No postponed annotations here: Dagster compares those of contexts as types.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -478,11 +479,12 @@ def test_a_report_is_read_again_where_no_datanode_gave_a_block(
     def restarting(storage: Storage, uri: str) -> Iterator[bytes]:
         if left:
             left.pop()
+            yield b"half"
             raise StorageError(uri) from RuntimeError('DataTransferError("x")')
         yield from stream(storage, uri)
 
     kept.load(APART, "6-9", LOAD)
-    monkeypatch.setattr(module, "_PAUSE", 0.0)
+    monkeypatch.setattr(import_module("hive_replication.load.records.report_file"), "_PAUSE", 0.0)
     monkeypatch.setattr(Storage, "stream", restarting)
     kept.rest(APART)
     assert left == []
