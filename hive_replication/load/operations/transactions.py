@@ -2,7 +2,7 @@
 
 The target's metastore itself knows what was done, whatever crash came between: write ids are given out in the source's order, so
 one that is not above the greatest was given out already, and a replayed transaction is forgotten in the call that ends it. Data
-lies in directories named after write ids, which nobody reads before the transaction is committed: it goes straight to its place.
+goes straight to directories named after write ids: nobody reads them before the commit, but a base (limits in docs/acid.md).
 """
 
 from __future__ import annotations
