@@ -203,10 +203,8 @@ def _written(connection: Connection, there: Shown, is_down: Callable[[str], bool
     for what, directory in written:
         if not is_down(directory):
             yield from writable(target.storage, directory, "target", f"write to {what}")
-    homes_to_be = (directory for what, directory in written if (what, directory) not in named)
-    home = next(
-        homes_to_be, next(iter(target.policy.locations.values()), warehouse)
-    )  # what the policy names may be another store
+    homes_to_be = [directory for what, directory in written if (what, directory) not in named]
+    home = [*homes_to_be, *target.policy.locations.values(), warehouse][0]  # what else the policy names may be another store
     if not is_down(home):
         yield from preserved(target.storage, target.policy, home)
         yield from _space(target.storage, home)

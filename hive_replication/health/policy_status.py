@@ -32,6 +32,7 @@ Condition = Literal[
     "bootstrap unfinished",
     "unknown",
 ]
+_Cases = list[tuple[bool, Condition]]
 _MOST_EXCLUDED = 1_000  # names of excluded tables
 
 
@@ -177,23 +178,14 @@ def condition_of(state: ReplicaState, lag: Lag, target: float, *, known: bool = 
         target: the policy's limit of the lag, in seconds.
         known: whether the target answers.
     """
-    found: list[tuple[bool, Condition]] = [
+    stopped: _Cases = [
         (not known, "unknown"),
         (bool(state.failed_over), "failed over"),
         (state.undone is not None, "undone"),
         (bool(state.paused), "paused"),
-        (not lag.in_source, "not at the source"),
-        (not state.source, "no replica"),
-        (state.applied is None, "bootstrap unfinished"),
-        (bool(lag.gap), "gap"),
-        (bool(state.held), "tables held"),
-        (lag.seconds_behind is None, "unknown"),
-        ((lag.seconds_behind or 0.0) > target or bool(lag.changed), "behind"),
     ]
-    for holds, condition in found:
-        if holds:
-            return condition
-    return "up to date"
+    absent: _Cases = [(not state.source, "no replica"), (state.applied is None, "bootstrap unfinished")]
+    return _condition(stopped, absent, lag, target, held=bool(state.held))
 
 
 def condition_by_lag(lag: Lag, target: float) -> Condition:
@@ -203,14 +195,23 @@ def condition_by_lag(lag: Lag, target: float) -> Condition:
         lag: of the replica, by servers that answered.
         target: the policy's limit of the lag, in seconds.
     """
-    stopped: dict[str, Condition] = {"paused": "paused", "undone": "undone"}
-    found: list[tuple[bool, Condition]] = [
+    kinds: dict[str, Condition] = {"paused": "paused", "undone": "undone"}
+    stopped: _Cases = [
         (lag.unreadable or bool(lag.hidden), "unknown"),
-        (bool(lag.stopped), stopped.get(lag.stopped.partition(" ")[0], "failed over")),
+        (bool(lag.stopped), kinds.get(lag.stopped.partition(" ")[0], "failed over")),
+    ]
+    absent: _Cases = [(lag.applied is None, "bootstrap unfinished" if lag.loading else "no replica")]
+    return _condition(stopped, absent, lag, target, held=bool(lag.held))
+
+
+def _condition(stopped: _Cases, absent: _Cases, lag: Lag, target: float, *, held: bool) -> Condition:
+    """The first of its cases that holds: what stops a replica, then that there is none, then what is wrong with it."""
+    found: _Cases = [
+        *stopped,
         (not lag.in_source, "not at the source"),
-        (lag.applied is None, "bootstrap unfinished" if lag.loading else "no replica"),
+        *absent,
         (bool(lag.gap), "gap"),
-        (bool(lag.held), "tables held"),
+        (held, "tables held"),
         (lag.seconds_behind is None, "unknown"),
         ((lag.seconds_behind or 0.0) > target or bool(lag.changed), "behind"),
         (True, "up to date"),
