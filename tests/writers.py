@@ -48,10 +48,12 @@ class Writer:
         request = t.LockRequest([component], txnid=self.transaction, user="test", hostname="localhost")
         self.metastore.call("lock", lambda client: client.lock(request))
 
-    def insert(self, table: str, text: str | bytes, partition: str = "", statement: int = 0, below: str = "") -> str:
+    def insert(
+        self, table: str, text: str | bytes, partition: str = "", statement: int = 0, below: str = "", name: str = "000000_0"
+    ) -> str:
         """Writes a file as a statement of the transaction, adds its write event, and returns its path.
 
-        ``below`` names another directory than the transaction's own.
+        ``below`` names another directory than the transaction's own, ``name`` the file.
         """
         write_id = self.write_id(table)
         thing: Table | Partition | None = self.metastore.table(self.database, table)
@@ -59,7 +61,7 @@ class Writer:
             thing = next(self.metastore.partitions(self.database, table, [partition]))
         assert thing is not None
         below = below or f"delta_{write_id:07d}_{write_id:07d}_{statement:04d}"
-        path = f"{thing.sd.location}/{below}/000000_0"
+        path = f"{thing.sd.location}/{below}/{name}"
         self.storage.write(path, text if isinstance(text, bytes) else text.encode())
         checksum = self.storage.checksum(path)
         data = t.InsertEventRequestData(
@@ -69,6 +71,12 @@ class Writer:
         request = t.WriteNotificationLogRequest(self.transaction, write_id, self.database, table, data, values)
         self.metastore.call("note", lambda client: client.add_write_notification_log(request))
         return path
+
+    def overwrite(self, table: str, *texts: str, partition: str = "") -> None:
+        """INSERT OVERWRITE as a statement of the transaction: a base of several files."""
+        below = f"base_{self.write_id(table):07d}"
+        for number, text in enumerate(texts):
+            self.insert(table, text, partition, below=below, name=f"{number:06d}_0")
 
     def truncate(self, table: str, *partitions: str) -> None:
         """TRUNCATE of a table, or of partitions of it, as a statement of the transaction: the metastore leaves empty bases."""

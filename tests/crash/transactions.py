@@ -98,6 +98,7 @@ def _names(story: Story, ledger: Ledger, left: Writer) -> None:
     source.metastore.drop_partitions(database, "p", ["ds=1"])
     story.look()
     _staged(story, ledger)
+    _overwrites(story, ledger)
     _truncations(story, ledger)
     image = copy_of(source.metastore.table(database, "n"))
     assert image is not None
@@ -123,6 +124,14 @@ def _staged(story: Story, ledger: Ledger) -> None:
     writer = ledger.begin()
     writer.insert("p", "2 next\n", "ds=3")
     story.look()
+    writer.commit()
+    story.look()
+
+
+def _overwrites(story: Story, ledger: Ledger) -> None:
+    """INSERT OVERWRITE of a partition: readers of the source wait for its lock, so that none sees a part of it."""
+    writer = ledger.begin()
+    writer.overwrite("p", "2 over\n", "2 and over\n", partition="ds=2")
     writer.commit()
     story.look()
 

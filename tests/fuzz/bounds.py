@@ -17,7 +17,8 @@ from typing import Any
 
 from hive_replication.errors import ReplicationError
 from hive_replication.load.apply.database import TargetDatabase
-from hive_replication.load.apply.placement import LanePlacement, Placer
+from hive_replication.load.apply.lane_placement import LanePlacement
+from hive_replication.load.apply.placement import Placer
 from hive_replication.load.operations.avro_schemas import CopySchemas
 from hive_replication.load.operations.functions import CreateFunction
 from hive_replication.load.operations.mark_left import MarkLeft

@@ -11,7 +11,7 @@ import pytest
 from hive_replication.connect import connect
 from hive_replication.errors import Unreachable
 from hive_replication.load.apply.change_tables import TableChanges
-from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.operations.transactions import ImpressWriteIds
 from hive_replication.repair import repair
 from resources.embedded.cluster import Cluster, Side

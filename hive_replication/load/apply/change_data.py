@@ -14,7 +14,7 @@ from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.copy.while_held import WhileHeld, go_on
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.load.apply.placement import Visibility
+from hive_replication.load.apply.lane_placement import Visibility
 from hive_replication.load.layout.file_moves import move_file
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.fingerprint import with_fingerprint

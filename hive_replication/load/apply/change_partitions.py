@@ -12,7 +12,7 @@ from typing import cast
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.apply.change_data import file_names, merged_image, with_data
 from hive_replication.load.apply.insert_events import ChangedData, write_insert_events
-from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.apply.renames import clear_destination, rename_partitions
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.call_groups import Change

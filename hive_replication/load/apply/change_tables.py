@@ -14,7 +14,7 @@ from hive_replication.load.apply.change_data import file_names, merged_image, wi
 from hive_replication.load.apply.change_partitions import PartitionChanges, our_table, require_ours
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.insert_events import ChangedData, write_insert_events
-from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.apply.renames import clear_destination, rename_table
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.columns import SetColumns

@@ -15,7 +15,7 @@ from functools import reduce
 from hive_replication.copy.preserve import Place, Preserve
 from hive_replication.copy.tasks import CopyTask
 from hive_replication.load.apply.commit_places import DataKey
-from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.layout.directories import Layout, is_staging
 from hive_replication.load.operations.base import Content
 from hive_replication.load.replica.name_mapping import object_name

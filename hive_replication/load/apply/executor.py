@@ -24,9 +24,10 @@ from hive_replication.load.apply.commit_pipeline import commit_as_copied
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.apply.lane_recorder import lane_records
 from hive_replication.load.apply.lane_run import LaneRun, MissingFiles, where_they_are
-from hive_replication.load.apply.placement import LanePlacement, Placer
+from hive_replication.load.apply.placement import Placer
 from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.journal.journal_writer import JournalWriter
 from hive_replication.load.plan.call_groups import at_once, groups

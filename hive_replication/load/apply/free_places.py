@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from hive_replication.events.files import FileRef
-from hive_replication.load.layout.directories import Layout
+from hive_replication.load.layout.directories import Layout, as_committed
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations.base import Content
 from hive_replication.load.replica.target import Target
-from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Storage
+from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Storage, paths
 
 #: Wanted files by their paths below a directory.
 Wanted = Mapping[str, FileRef]
@@ -46,7 +46,7 @@ class FreePlaces:
         """
         if self._kept().touches(directory):
             return False
-        found = self._storage.named_files(directory)
+        found = self._files(directory)
         others = {name for name in found.keys() - wanted.keys() if not (parts and "=" in name.split("/")[0])}
         if others:
             return False
@@ -74,6 +74,12 @@ class FreePlaces:
         roots = list({self._layout.staging(content.staging) for content in contents})
         there = self._storage.threads.map(self._storage.exists, roots)
         return {root for root, exists in zip(roots, there, strict=True) if exists}
+
+    def _files(self, directory: str) -> dict[str, FileStatus]:
+        """What readers see below a directory, or will after a commit, by the names that it has then."""
+        below = len(self._storage.check(directory).rstrip("/"))
+        named = ((as_committed(one.uri[below:])[1:], one) for one in self._storage.files(directory, hidden=True))
+        return {name: one for name, one in named if not paths.is_hidden(name)}
 
     def _may_be(self, status: FileStatus, file: FileRef) -> bool:
         """Whether a file is the wanted one by its checksum, or where that decides nothing by its content.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hive_replication.load.apply.placement import Visibility
+from hive_replication.load.apply.lane_placement import Visibility
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.fingerprint import same_files
 from hive_replication.load.replica.target import Target

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from hive_replication.events.name_changes import ObjectName
-from hive_replication.load.apply.placement import LanePlacement, Visibility
+from hive_replication.load.apply.lane_placement import LanePlacement, Visibility
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import Resolution, owner_of

@@ -9,7 +9,7 @@ from threading import Lock
 from hive_replication.copy.tasks import CopyFailure
 from hive_replication.load.apply.commit_pipeline import PendingFiles
 from hive_replication.load.apply.commit_places import DataKey
-from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.report import Held

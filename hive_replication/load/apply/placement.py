@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Literal
+from functools import partial
 
-from hive_replication.copy.preserve import Place
+from hive_replication.acid.directories import base_name
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
 from hive_replication.load.apply.content_in_lane import ContentInLane
 from hive_replication.load.apply.free_places import FreePlaces, Kept, checksum_of
+from hive_replication.load.apply.lane_placement import LanePlacement, Visibility
 from hive_replication.load.apply.taken_places import TakenPlaces
-from hive_replication.load.layout.directories import Layout
+from hive_replication.load.layout.directories import Layout, staged_base
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.names_trail import NamesTrail
-from hive_replication.load.operations.transactions import ReplayCommit
+from hive_replication.load.operations.transactions import ReplayCommit, Written
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.fingerprint import files_changed
 from hive_replication.load.replica.name_mapping import object_name
@@ -36,42 +36,8 @@ from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.types import Partition, Table, directory_of
 from hive_replication.storage import FileStatus
 
-#: How data becomes visible: nothing to do, move the staged files to the live directory, set the location to theirs, or to all.
-Visibility = Literal["same", "append", "replace", "union"]
 #: Number of an operation, the operation, and what it changes.
 _Change = tuple[int, op.ReplaceData | op.AppendData, Table | Partition | None]
-
-
-@dataclass
-class LanePlacement:
-    """The directories chosen for one lane.
-
-    Args:
-        lane: its plan.
-        directories: directory of each content.
-        live: the directory that a content is added to, where it is staged first or is there already.
-        modes: how each ReplaceData or AppendData becomes visible, given the files present.
-        tasks: files to copy, with the content that needs them.
-        present: files that are in the live directory already, proven.
-        changed: replicas to which files were added, or from which files were removed, other than by a load.
-        taken: appends with the name of a file that has other content by then, as far as can be seen before anything is copied.
-        absent: directories of new partitions that nobody has to look for any more: they do not exist.
-    """
-
-    lane: LanePlan
-    directories: dict[DataKey, str] = field(default_factory=dict[DataKey, str])
-    live: dict[DataKey, str] = field(default_factory=dict[DataKey, str])
-    modes: dict[DataKey, Visibility] = field(default_factory=dict[DataKey, Visibility])
-    tasks: list[tuple[DataKey, CopyTask]] = field(default_factory=list[tuple[DataKey, CopyTask]])
-    present: list[CopyResult] = field(default_factory=list[CopyResult])
-    changed: list[UnexpectedObject] = field(default_factory=list[UnexpectedObject])
-    taken: list[DataKey] = field(default_factory=list[DataKey])
-    absent: set[str] = field(default_factory=set[str])
-
-    @cached_property
-    def places(self) -> dict[DataKey, Place]:
-        """Of one new file of each content, where access is preserved."""
-        return {key: task.place for key, task in self.tasks if task.place}
 
 
 @dataclass
@@ -272,11 +238,22 @@ class Placer:
         content.follow(wanted, replaces=isinstance(operation, op.ReplaceData))
 
     def _place_writes(self, state: _LaneState, number: int, operation: ReplayCommit) -> None:
-        """Writes of a transaction go to the directory of their table or partition: nobody reads them before the commit."""
-        for one in operation.written:
-            if directory := state.directory(one.table, one.partition):
+        """Writes of a transaction go to the directory of their table or partition: nobody reads them before the commit.
+
+        A base, which may be read before, is staged there.
+        """
+        written = [(one, state.directory(one.table, one.partition)) for one in operation.written]
+        staged = self._target.storage.threads.map(self._staged, written)
+        for (one, directory), base in zip(written, staged, strict=True):
+            if directory:
                 shown = object_name(self._database, one.table, one.partition)
-                self._copy_to(state.placed, number, one.key, operation, one.content, directory, shown=shown)
+                self._copy_to(state.placed, number, one.key, operation, one.content, directory, shown=shown, staged=base)
+
+    def _staged(self, write: tuple[Written, str]) -> str:
+        """Name of the base of a write to a directory, if any, unless an earlier attempt has put it into its place."""
+        one, directory = write
+        base = base_name(one.write_id)
+        return base if directory and one.overwrites and not self._target.storage.exists(f"{directory}/{base}") else ""
 
     def _there(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]
@@ -308,13 +285,15 @@ class Placer:
         directory: str,
         present: Container[str] = (),
         shown: str = "",
+        staged: str = "",
     ) -> None:
         shown = shown or self._shown(operation, partition)
         self._boundary.require_within(directory, shown)
         placed.directories[number, partition] = directory
         for file, evid in content.events(operation.evid).items():
             if file.relative not in present:
-                placed.tasks.append(((number, partition), CopyTask(file, f"{directory}/{file.relative}", evid, shown)))
+                place = staged_base(file.relative) if staged and file.relative.startswith(f"{staged}/") else file.relative
+                placed.tasks.append(((number, partition), CopyTask(file, f"{directory}/{place}", evid, shown)))
 
     def _shown(self, operation: op.Operation, partition: str) -> str:
         return object_name(self._database, operation.table, partition)

@@ -15,6 +15,7 @@ from hive_replication.storage.boundary import LOAD_ID, RESERVED, STAGED
 HIDDEN = RESERVED
 #: Prefix of directories with data of transactional tables; no table name can begin with it.
 _OPEN = "repl-"
+_STAGED_BASE = f"{HIDDEN}-base_"
 _STAGED = re.compile(STAGED)
 _TOKEN = re.compile(LOAD_ID)
 _DROPPED = re.compile(r"-(?P<evid>\d+)-(?:[0-9a-f]{8}|(?P<token>" + LOAD_ID + "))")
@@ -65,6 +66,11 @@ class Layout:
     def privileges(self) -> str:
         """The file that says when all grants were compared."""
         return f"{self._root}/privileges.json"
+
+    @property
+    def truncations(self) -> str:
+        """Notes of what was truncated by transactions that are not known to have ended."""
+        return f"{self._root}/truncations"
 
     @property
     def functions(self) -> str:
@@ -153,6 +159,16 @@ def staging_name(evid: int, number: int, *, transactional: bool) -> str:
     is ``repl-<evid>-<n>``, beside the tables.
     """
     return f"{_OPEN if transactional else ''}{evid}-{number}"
+
+
+def staged_base(name: str) -> str:
+    """Under which name a base of a transactional table lies beside its place, which no reader looks at (``base_0000005``)."""
+    return f"{HIDDEN}-{name}"
+
+
+def as_committed(path: str) -> str:
+    """A path with the names that staged bases get in it."""
+    return path.replace(f"/{_STAGED_BASE}", "/base_")
 
 
 def owner_mark(external_root: str, directory: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from hive_replication.acid.directories import AcidDirectory
+from hive_replication.load.layout.directories import as_committed
 from hive_replication.load.replica.advance_idle import open_replayed
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.open_writers import transactional_tables, writers, writers_of
@@ -157,7 +158,8 @@ def _delete_written(target: Target, database: str, table: Table, write_ids: Coll
 
     def delete(directory: str) -> None:
         for status in target.storage.ls(directory):
-            found = AcidDirectory.parsed(paths.name(status.uri.rstrip("/"))) if status.is_dir else None
+            name = paths.name(as_committed(status.uri.rstrip("/")))
+            found = AcidDirectory.parsed(name) if status.is_dir else None
             if found and not found.visibility and found.last in write_ids and (found.kind == "base" or found.first == found.last):
                 boundary.require_within(status.uri, object_name(database, table.tableName))
                 check()  # who took the lock may have committed it since

@@ -2,14 +2,15 @@
 
 The target's metastore itself knows what was done, whatever crash came between: write ids are given out in the source's order, so
 one that is not above the greatest was given out already, and a replayed transaction is forgotten in the call that ends it. Data
-goes straight to directories named after write ids: nobody reads them before the commit, but a base (limits in docs/acid.md).
+goes straight to directories named after write ids, which nobody reads before the commit; a base, which Hive may read, is staged.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from hive_replication.acid.directories import base_name
 from hive_replication.acid.write_ids import WriteIds
@@ -17,20 +18,15 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.operations.base import Content, CustomOperation, Operation
+from hive_replication.load.operations.staged_bases import Base, bases_of
+from hive_replication.load.operations.truncations import Truncations, leave_truncated
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.target import Target
-from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.replay_notes import snapshot_id
-from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.transactions import WriteEvent
-from hive_replication.metastore.types import directory_of
 
 _LONGEST = 250  # characters of REPL_TXN_MAP.RTM_REPL_POLICY, which has 256, without what a further name adds
-#: The file that Hive's TRUNCATE writes into the base that it leaves (AcidUtils.MetaDataFile), and what it holds.
-_LEFT = "_metadata_acid"
-_TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 
 
 def replay_policy(mapping: NameMapping) -> str:
@@ -120,6 +116,12 @@ class Written:
         """Stands for the object among the contents of the commit."""
         return key_of(self.source, self.partition)
 
+    @property
+    def overwrites(self) -> bool:
+        """Whether it replaced the content by files."""
+        base = base_name(self.write_id)
+        return any(file.subdir.partition("/")[0] == base for file in self.content.files)
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayCommit(CustomOperation):
@@ -129,12 +131,14 @@ class ReplayCommit(CustomOperation):
         policy: whose transaction it is.
         transaction: the source's id of it.
         written: what it wrote to objects that the target has.
+        more: whether it may have truncated something else.
     """
 
     kind = "CommitTransaction"
     policy: str
     transaction: int
     written: tuple[Written, ...]
+    more: bool = False
 
     @property
     def contents(self) -> Iterator[tuple[str, Content]]:
@@ -154,30 +158,38 @@ class ReplayCommit(CustomOperation):
 
     def carry_out(self, target: Target, database: str) -> None:
         """Commits it; write ids of which the load did not know in time are given out first."""
+        storage = target.storage
         for one in self.written:
             if not one.write_id_allocated:
                 allocate(target, database, one.table, self.policy, ((self.transaction, one.write_id),))
-            if one.truncates:
-                leave_base(target, database, one.table, one.partition, one.write_id)
+        truncated = Truncations(target, database)
+        if self.more:
+            truncated = Truncations.of(target, database, self.policy, self.transaction)
+        for base in self._bases(target, database, lambda one: one.truncates):
+            base.leave_empty(storage, shown=True)
+        list(storage.threads.map(lambda base: base.show(storage), self._bases(target, database, lambda one: one.overwrites)))
+        truncated.show()
         written = [_write_event(one) for one in self.written]
-        if not written and target.feeds(database):  # the log has no other word of a TRUNCATE
-            left = _left_bases(target, database, self.policy, self.transaction)
-            written = [WriteEvent(*thing, _base_files(thing[-1])) for thing, _ in left]
+        if truncated.bases and target.feeds(database):  # the log has no other word of a TRUNCATE
+            written += [base.noted_empty() for base in truncated.bases]
         target.metastore.replay_commit(self.policy, self.transaction, database, written)
+        truncated.forget()
+
+    def _bases(self, target: Target, database: str, chosen: Callable[[Written], bool]) -> list[Base]:
+        """The bases of some of what it wrote."""
+        names: dict[tuple[str, int], list[str]] = {}
+        for one in filter(chosen, self.written):
+            names.setdefault((one.table, one.write_id), []).append(one.partition)
+        found = (bases_of(target, database, table, parts, write_id) for (table, write_id), parts in names.items())
+        return list(chain.from_iterable(found))
 
 
 def _write_event(written: Written) -> WriteEvent:
     """What the target's metastore is told of a write; files by their names there, it finds the rest itself."""
     files = tuple(FileRef(file.uri, "", "", file.subdir).encode() for file in written.content.files if file.subdir)
     if written.truncates:
-        files += _base_files(written.write_id)
+        files += Base(written.table, written.partition, written.write_id, "").noted_empty().files
     return WriteEvent(written.table, written.partition, written.write_id, files)
-
-
-def _base_files(write_id: int) -> tuple[str, ...]:
-    """What the target's metastore is told of an empty base: it notes no write without a file."""
-    base = base_name(write_id)
-    return (FileRef(f"{base}/{_LEFT}", "", "", base).encode(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,25 +201,31 @@ class ReplayAbort(CustomOperation):
     transaction: int
 
     def carry_out(self, target: Target, database: str) -> None:
-        """Aborts it; its write ids stay taken."""
+        """Aborts it; its write ids stay taken.
+
+        In a database that is a source itself it is committed with no data: of an abort Hive's log would name the source's
+        transaction, not the one that was aborted.
+        """
+        truncated = Truncations.of(target, database, self.policy, self.transaction)
+        truncated.delete()
         if target.feeds(database):
-            end_without_data(target, database, self.policy, self.transaction)
+            target.metastore.replay_commit(self.policy, self.transaction, database, ())
         else:
             target.metastore.replay_abort(self.policy, self.transaction)
+        truncated.forget()
 
 
 @dataclass(frozen=True, slots=True)
 class TruncateTransactional(CustomOperation):
-    """Leaves an empty base in a table or in partitions of it, which hides what was written before once it is committed."""
+    """Stages an empty base in a table or in partitions of it, which hides what was written before once it is committed."""
 
     kind = "TruncateTransactional"
     names: tuple[str, ...]
     write_id: int
 
     def carry_out(self, target: Target, database: str) -> None:
-        """Leaves them."""
-        for partition in self.names:
-            leave_base(target, database, self.table, partition, self.write_id)
+        """Stages them."""
+        leave_truncated(target, database, self.evid, self.table, self.names, self.write_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,34 +277,6 @@ def allocate(target: Target, database: str, table: str, policy: str, write_ids: 
         highest = write_id
 
 
-def end_without_data(target: Target, database: str, policy: str, transaction: int) -> None:
-    """Ends what stands for an aborted transaction of a database that is a source itself: commits it, with no data.
-
-    Readers see the same as after an abort, of which Hive's log names the source's transaction, not the one that was aborted.
-
-    Raises:
-        Refused: what a truncation has left lies outside the directories that the policy allows.
-    """
-    for (table, *_), base in _left_bases(target, database, policy, transaction):
-        boundary_of(target, database).require_within(base, object_name(database, table))
-        target.storage.delete(base, recursive=True)
-    target.metastore.replay_commit(policy, transaction, database, ())
-
-
-def _left_bases(target: Target, database: str, policy: str, transaction: int) -> Iterator[tuple[tuple[str, str, int], str]]:
-    """Bases of what stands for a transaction, as truncations leave them: table, partition and write id of each, and its URI."""
-    metastore = target.metastore
-    opened = metastore.replay_open(policy, [transaction])[transaction]
-    tables = [one for one in metastore.tables(database, metastore.table_names(database)) if is_transactional(one)]
-    written = dict(metastore.write_ids_of(opened.id, database, [one.tableName for one in tables]))
-    for table in tables:
-        if (write_id := written.get(table.tableName)) is not None:
-            parts = by_name(table, metastore.partitions(database, table.tableName)) if table.partitionKeys else {}
-            bases = [(part, f"{directory_of(thing)}/{base_name(write_id)}") for part, thing in {"": table, **parts}.items()]
-            here = target.storage.threads.map(lambda one: one if target.storage.exists(one[1]) else None, bases)
-            yield from (((table.tableName, part, write_id), base) for part, base in filter(None, here))
-
-
 def _fitting(database: str, name: str) -> str:
     """A name of which Hive takes what is before the first dot for a database, to mark it where a transaction times out.
 
@@ -305,16 +295,3 @@ def require_next(database: str, table: str, highest: int, write_id: int) -> None
     if highest and write_id > highest + 1:
         shown = object_name(database, table)
         raise ReplicationError(f"the target's {shown} has write ids up to {highest}, the source {write_id}: repair it")
-
-
-def leave_base(target: Target, database: str, table: str, partition: str, write_id: int) -> None:
-    """Writes an empty base for a write id, as TRUNCATE does; nothing in an object that went away.
-
-    Raises:
-        Refused: the object lies outside the directories that the policy allows.
-    """
-    metastore = target.metastore
-    thing = next(metastore.partitions(database, table, [partition]), None) if partition else metastore.table(database, table)
-    if thing is not None:
-        boundary_of(target, database).require_within(directory_of(thing), object_name(database, table, partition))
-        target.storage.write(f"{directory_of(thing)}/{base_name(write_id)}/{_LEFT}", _TRUNCATED)

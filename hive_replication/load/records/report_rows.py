@@ -21,6 +21,7 @@ from hive_replication.copy.tasks import CopyResult
 from hive_replication.dump.format.packed_parquet_sizes import MIB, small_row_groups
 from hive_replication.dump.format.parquet_pages import footer_length
 from hive_replication.errors import ReplicationError
+from hive_replication.load.layout.directories import as_committed
 from hive_replication.load.records.record import is_unused
 from hive_replication.load.report import LoadReport, Touched, object_of
 from hive_replication.storage import TooLarge
@@ -168,7 +169,7 @@ def _file(copy: CopyResult, *, used: bool) -> ReportRow:
         copy.task.evid,
         "in use" if used else "table held",
         copy.task.file.uri,
-        copy.task.target,
+        as_committed(copy.task.target),
         copy.origin,
         copy.size,
         copy.proof.algorithm,

@@ -11,8 +11,8 @@ import pytest
 from hive_replication.copy.copy_file import copy_file
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.events.files import FileRef
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.apply.lane_run import where_they_are
-from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.bootstrap import _without
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations import kinds as op

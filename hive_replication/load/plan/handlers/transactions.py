@@ -35,7 +35,8 @@ def commit_transaction(lane: LanePlanning, event: WindowEvent, replica: Replica)
     change = event.event
     assert isinstance(change, tx.CommitTransaction)  # noqa: S101 - the decoder of this type
     written = tuple(_written(lane, event, change))
-    lane.add(ReplayCommit(event.evid, replica.name, replay_policy(lane.mapping), change.transaction, written))
+    more = not change.writes or not {one.table for one in change.writes}.issuperset(change.tables)
+    lane.add(ReplayCommit(event.evid, replica.name, replay_policy(lane.mapping), change.transaction, written, more))
 
 
 def _written(lane: LanePlanning, event: WindowEvent, change: tx.CommitTransaction) -> Iterator[Written]:

@@ -11,7 +11,7 @@ import pytest
 from hive_replication.copy.tasks import CopyTask
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.directory_access import DirectoryAccess
-from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.target import Target

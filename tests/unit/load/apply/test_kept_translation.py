@@ -9,7 +9,7 @@ import pytest
 
 from hive_replication.load.apply.change_data import merged_image
 from hive_replication.load.apply.change_tables import TableChanges
-from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import TargetBoundary

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.apply.lane_recorder import lane_records
-from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.journal.lane_record import LaneRecord, Step, record_texts
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import KeepPartitionsAside

@@ -15,7 +15,7 @@ from hive_replication.load import command
 from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.executor import Executor
-from hive_replication.load.apply.placement import LanePlacement, Visibility
+from hive_replication.load.apply.lane_placement import LanePlacement, Visibility
 from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.conflicts import Conflicts

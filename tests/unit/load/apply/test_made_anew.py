@@ -9,7 +9,7 @@ import pytest
 
 from hive_replication.errors import Refused
 from hive_replication.load.apply.change_tables import TableChanges
-from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.lane_placement import LanePlacement
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.columns import SetColumns
 from hive_replication.load.operations.constraints import DropConstraint, SetConstraints

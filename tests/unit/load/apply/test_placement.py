@@ -13,15 +13,18 @@ from typing import Any
 import pytest
 
 from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import NameChange, created
 from hive_replication.load.apply.change_data import with_data
 from hive_replication.load.apply.commit_places import DataKey
-from hive_replication.load.apply.placement import Placer, Visibility
+from hive_replication.load.apply.free_places import FreePlaces
+from hive_replication.load.apply.lane_placement import Visibility
+from hive_replication.load.apply.placement import Placer
 from hive_replication.load.apply.taken_places import TakenPlaces
-from hive_replication.load.layout.directories import staging_name
+from hive_replication.load.layout.directories import Layout, staging_name
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.operations.transactions import leave_base
+from hive_replication.load.operations.transactions import ReplayCommit, Written
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
@@ -337,16 +340,34 @@ def test_an_outage_while_all_files_are_staged_is_no_fault_of_the_table(
         )
 
 
-def test_a_truncation_is_not_written_outside(storage: Storage, base: str) -> None:
-    hr = f"{base.removesuffix('sales.db')}hr.db/salaries"
-    metastore = Metastore({"t": hr})
-    target = replica(metastore, storage)
-    with pytest.raises(Refused, match="lies outside"):
-        leave_base(target, "sales", "t", "", 5)
-    assert not storage.exists(hr)
-    metastore.locations["t"] = f"{base}/t"
-    leave_base(target, "sales", "t", "", 5)
-    assert [file.uri for file in storage.files(f"{base}/t", hidden=True)] == [f"{base}/t/base_0000005/_metadata_acid"]
+def test_the_base_of_a_transaction_is_staged_until_it_is_committed(storage: Storage, base: str) -> None:
+    """Hive reads that of the lowest open write: readers saw the files of an INSERT OVERWRITE one by one."""
+    target = replica(Metastore({"t": f"{base}/t"}), storage)
+    files = tuple(
+        FileRef(f"hdfs://s/t/{name}/{file}", file, subdir=name) for name in ("base_0000007", "delta_1") for file in "ab"
+    )
+    commit = ReplayCommit(9, "t", "p", 5, (Written("t", "t", "", 7, op.Content(files, "9-0")),))
+    known = KnownObjects(target.metastore, "sales", ReplicaState())
+
+    def places() -> list[str]:
+        placed = Placer(target, "sales", base, lambda: Locations(()), known).place(LanePlan(("t",), 0, (commit,)))
+        return [task.target.removeprefix(f"{base}/t/") for _, task in placed.tasks]
+
+    assert places() == [".repl-base_0000007/a", ".repl-base_0000007/b", "delta_1/a", "delta_1/b"]
+    storage.write(f"{base}/t/.repl-base_0000007/a", b"")
+    assert places()[0] == ".repl-base_0000007/a", "a killed load has copied some of it"
+    storage.rename(f"{base}/t/.repl-base_0000007", f"{base}/t/base_0000007")
+    assert places() == ["base_0000007/a", "base_0000007/b", "delta_1/a", "delta_1/b"], "one was killed after its rename"
+
+
+def test_a_new_table_is_not_made_where_another_ones_base_is_staged(storage: Storage, base: str) -> None:
+    """The copier overwrites nothing, and would refuse the file again and again."""
+    free = FreePlaces(replica(Metastore({}), storage), Layout(base), lambda: Locations(()))
+    storage.write(f"{base}/t/.repl-base_0000007/a", b"other")
+    assert not free.is_free(f"{base}/t", {})
+    assert not free.is_free(f"{base}/t", {"base_0000007/a": FileRef(f"{base}/none", "checksum")})
+    storage.write(f"{base}/u/.hive-staging_1/a", b"")
+    assert free.is_free(f"{base}/u", {})
 
 
 def test_files_are_added_to_a_table_on_another_store(tmp_path: Path, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
