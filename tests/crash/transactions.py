@@ -80,6 +80,7 @@ def _interleaved(story: Story, ledger: Ledger) -> Writer:
 
 def _names(story: Story, ledger: Ledger, left: Writer) -> None:
     source, database = ledger.connection.source, ledger.database
+    _overwritten(story, ledger)
     create(source.metastore, source.storage, database, "n")
     story.look()
     writer = ledger.begin()
@@ -98,7 +99,6 @@ def _names(story: Story, ledger: Ledger, left: Writer) -> None:
     source.metastore.drop_partitions(database, "p", ["ds=1"])
     story.look()
     _staged(story, ledger)
-    _overwrites(story, ledger)
     _truncations(story, ledger)
     image = copy_of(source.metastore.table(database, "n"))
     assert image is not None
@@ -128,10 +128,10 @@ def _staged(story: Story, ledger: Ledger) -> None:
     story.look()
 
 
-def _overwrites(story: Story, ledger: Ledger) -> None:
-    """INSERT OVERWRITE of a partition: readers of the source wait for its lock, so that none sees a part of it."""
+def _overwritten(story: Story, ledger: Ledger) -> None:
+    """INSERT OVERWRITE of a partition, the first write to its table: readers of the source wait for its lock."""
     writer = ledger.begin()
-    writer.overwrite("p", "2 over\n", "2 and over\n", partition="ds=2")
+    writer.overwrite("p", *(f"2 over {number}\n" for number in range(8)), partition="ds=2")
     writer.commit()
     story.look()
 
