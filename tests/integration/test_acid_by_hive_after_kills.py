@@ -136,6 +136,28 @@ def test_chain_of_three(acid: Warehouse, hive4_target: HiveDriver, tmp_path: Pat
         _assert_same(acid, hive, name)
 
 
+def test_a_base_is_read_from_its_commit_on(acid: Warehouse, hive4_target: HiveDriver, tmp_path: Path) -> None:
+    """Hive reads the base of the lowest open write, which hides all before it, and may be there in part."""
+    story = Story(acid)
+    story.sql(f"CREATE TABLE t (a INT, b STRING) {FULL}", f"CREATE TABLE m (a INT) {INSERT_ONLY}")
+    story.sql("INSERT INTO t VALUES (1, '1'), (2, '2')", "INSERT INTO m VALUES (1)")
+    _end(story, bootstrap=True)
+    for statement in ("INSERT OVERWRITE TABLE t SELECT a + 1, b FROM t", "TRUNCATE TABLE m", "TRUNCATE TABLE t"):
+        story.sql(statement)
+        _end(story)
+    made, *windows = story.chapters
+    replica = Replica(Campaign(acid.connection, tmp_path), story, f"{acid.database}_0")
+    replica.load(made, ())
+    altered = Point("target.metastore.alter_table:after", 1)
+    for window, point in zip(windows, (Point("copy.file:after", 1), altered, altered), strict=True):
+        before = rows(hive4_target, replica.name)
+        job = Job("load", replica.policy, acid.database, replica.name, window.dump.directory)
+        assert run(job, point, replica.log).killed
+        assert rows(hive4_target, replica.name) == before
+        replica.load(window, ())
+    _assert_same(acid, hive4_target, replica.name)
+
+
 def _end(story: Story, *, bootstrap: bool = False) -> None:
     """Ends a chapter, with what nobody looked at: a statement of Hive's gets its write ids before it does the rest.
 
