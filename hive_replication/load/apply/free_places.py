@@ -10,7 +10,7 @@ from hive_replication.load.layout.directories import Layout, as_committed
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations.base import Content
 from hive_replication.load.replica.target import Target
-from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Storage, paths
+from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, Storage, paths
 
 #: Wanted files by their paths below a directory.
 Wanted = Mapping[str, FileRef]
@@ -67,7 +67,7 @@ class FreePlaces:
         if not wanted or not self._storage.exists(self._layout.staging(content.staging, partition)):
             return ""
         directory = self.staging(content, partition, wanted, parts=parts)
-        return directory if self._storage.named_files(directory) else ""
+        return directory if self._files(directory) else ""
 
     def begun(self, contents: Iterable[Content]) -> set[str]:
         """The staging directories of contents, without partition names, that exist: where none does, nothing is staged."""
@@ -78,7 +78,11 @@ class FreePlaces:
     def _files(self, directory: str) -> dict[str, FileStatus]:
         """What readers see below a directory, or will after a commit, by the names that it has then."""
         below = len(self._storage.check(directory).rstrip("/"))
-        named = ((as_committed(one.uri[below:])[1:], one) for one in self._storage.files(directory, hidden=True))
+        try:
+            found = self._storage.files(directory, hidden=True)
+        except Denied:  # of somebody else's hidden directory
+            found = self._storage.files(directory)
+        named = ((as_committed(one.uri[below:])[1:], one) for one in found)
         return {name: one for name, one in named if not paths.is_hidden(name)}
 
     def _may_be(self, status: FileStatus, file: FileRef) -> bool:

@@ -23,6 +23,7 @@ from hive_replication.load.apply.lane_placement import LanePlacement, Visibility
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.layout.directories import Layout, staged_base
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.bases import is_staged
 from hive_replication.load.operations.names_trail import NamesTrail
 from hive_replication.load.operations.transactions import ReplayCommit, Written
 from hive_replication.load.plan.load_plan import LanePlan
@@ -250,10 +251,10 @@ class Placer:
                 self._copy_to(state.placed, number, one.key, operation, one.content, directory, shown=shown, staged=base)
 
     def _staged(self, write: tuple[Written, str]) -> str:
-        """Name of the base of a write to a directory, if any, unless an earlier attempt has put it into its place."""
+        """Name of the base of a write to a directory, if it has one that is staged."""
         one, directory = write
-        base = base_name(one.write_id)
-        return base if directory and one.overwrites and not self._target.storage.exists(f"{directory}/{base}") else ""
+        staged = directory and one.overwrites and is_staged(self._target.storage, directory, one.write_id)
+        return base_name(one.write_id) if staged else ""
 
     def _there(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]

@@ -68,11 +68,6 @@ class Layout:
         return f"{self._root}/privileges.json"
 
     @property
-    def truncations(self) -> str:
-        """Notes of what was truncated by transactions that are not known to have ended."""
-        return f"{self._root}/truncations"
-
-    @property
     def functions(self) -> str:
         """Resources of functions, unless the policy names a directory for them."""
         return f"{self._root}/functions"

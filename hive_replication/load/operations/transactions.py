@@ -2,15 +2,15 @@
 
 The target's metastore itself knows what was done, whatever crash came between: write ids are given out in the source's order, so
 one that is not above the greatest was given out already, and a replayed transaction is forgotten in the call that ends it. Data
-goes straight to directories named after write ids, which nobody reads before the commit; a base, which Hive may read, is staged.
+goes straight to directories named after write ids, which nobody reads before the commit; a base, which Hive may read, is staged
+(:mod:`~hive_replication.load.operations.bases`; limits in docs/acid.md).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from hive_replication.acid.directories import base_name
 from hive_replication.acid.write_ids import WriteIds
@@ -18,10 +18,10 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.operations.base import Content, CustomOperation, Operation
-from hive_replication.load.operations.staged_bases import Base, bases_of
-from hive_replication.load.operations.truncations import Truncations, leave_truncated
+from hive_replication.load.operations.bases import base_files, leave_base, left_bases, show_bases
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.replay_notes import snapshot_id
 from hive_replication.metastore.transactions import WriteEvent
@@ -131,14 +131,12 @@ class ReplayCommit(CustomOperation):
         policy: whose transaction it is.
         transaction: the source's id of it.
         written: what it wrote to objects that the target has.
-        more: whether it may have truncated something else.
     """
 
     kind = "CommitTransaction"
     policy: str
     transaction: int
     written: tuple[Written, ...]
-    more: bool = False
 
     @property
     def contents(self) -> Iterator[tuple[str, Content]]:
@@ -158,37 +156,24 @@ class ReplayCommit(CustomOperation):
 
     def carry_out(self, target: Target, database: str) -> None:
         """Commits it; write ids of which the load did not know in time are given out first."""
-        storage = target.storage
         for one in self.written:
             if not one.write_id_allocated:
                 allocate(target, database, one.table, self.policy, ((self.transaction, one.write_id),))
-        truncated = Truncations(target, database)
-        if self.more:
-            truncated = Truncations.of(target, database, self.policy, self.transaction)
-        for base in self._bases(target, database, lambda one: one.truncates):
-            base.leave_empty(storage, shown=True)
-        list(storage.threads.map(lambda base: base.show(storage), self._bases(target, database, lambda one: one.overwrites)))
-        truncated.show()
+            if one.truncates and not one.overwrites:
+                leave_base(target, database, one.table, one.partition, one.write_id)
+        show_bases(target, database, [(one.table, one.partition, one.write_id) for one in self.written if one.overwrites])
         written = [_write_event(one) for one in self.written]
-        if truncated.bases and target.feeds(database):  # the log has no other word of a TRUNCATE
-            written += [base.noted_empty() for base in truncated.bases]
+        if not written and target.feeds(database):  # the log has no other word of a TRUNCATE
+            left = left_bases(target, database, self.policy, self.transaction)
+            written = [WriteEvent(*thing, base_files(thing[-1])) for thing, _ in left]
         target.metastore.replay_commit(self.policy, self.transaction, database, written)
-        truncated.forget()
-
-    def _bases(self, target: Target, database: str, chosen: Callable[[Written], bool]) -> list[Base]:
-        """The bases of some of what it wrote."""
-        names: dict[tuple[str, int], list[str]] = {}
-        for one in filter(chosen, self.written):
-            names.setdefault((one.table, one.write_id), []).append(one.partition)
-        found = (bases_of(target, database, table, parts, write_id) for (table, write_id), parts in names.items())
-        return list(chain.from_iterable(found))
 
 
 def _write_event(written: Written) -> WriteEvent:
     """What the target's metastore is told of a write; files by their names there, it finds the rest itself."""
     files = tuple(FileRef(file.uri, "", "", file.subdir).encode() for file in written.content.files if file.subdir)
     if written.truncates:
-        files += Base(written.table, written.partition, written.write_id, "").noted_empty().files
+        files += base_files(written.write_id)
     return WriteEvent(written.table, written.partition, written.write_id, files)
 
 
@@ -201,31 +186,25 @@ class ReplayAbort(CustomOperation):
     transaction: int
 
     def carry_out(self, target: Target, database: str) -> None:
-        """Aborts it; its write ids stay taken.
-
-        In a database that is a source itself it is committed with no data: of an abort Hive's log would name the source's
-        transaction, not the one that was aborted.
-        """
-        truncated = Truncations.of(target, database, self.policy, self.transaction)
-        truncated.delete()
+        """Aborts it; its write ids stay taken."""
         if target.feeds(database):
-            target.metastore.replay_commit(self.policy, self.transaction, database, ())
+            end_without_data(target, database, self.policy, self.transaction)
         else:
             target.metastore.replay_abort(self.policy, self.transaction)
-        truncated.forget()
 
 
 @dataclass(frozen=True, slots=True)
 class TruncateTransactional(CustomOperation):
-    """Stages an empty base in a table or in partitions of it, which hides what was written before once it is committed."""
+    """Leaves an empty base in a table or in partitions of it, which hides what was written before once it is committed."""
 
     kind = "TruncateTransactional"
     names: tuple[str, ...]
     write_id: int
 
     def carry_out(self, target: Target, database: str) -> None:
-        """Stages them."""
-        leave_truncated(target, database, self.evid, self.table, self.names, self.write_id)
+        """Leaves them."""
+        for partition in self.names:
+            leave_base(target, database, self.table, partition, self.write_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +254,20 @@ def allocate(target: Target, database: str, table: str, policy: str, write_ids: 
         opened = target.metastore.replay_open(policy, [transaction])
         target.metastore.replay_write_ids(opened[transaction].name, database, table, {transaction: write_id})
         highest = write_id
+
+
+def end_without_data(target: Target, database: str, policy: str, transaction: int) -> None:
+    """Ends what stands for an aborted transaction of a database that is a source itself: commits it, with no data.
+
+    Readers see the same as after an abort, of which Hive's log names the source's transaction, not the one that was aborted.
+
+    Raises:
+        Refused: what a truncation has left lies outside the directories that the policy allows.
+    """
+    for (table, *_), base in left_bases(target, database, policy, transaction):
+        boundary_of(target, database).require_within(base, object_name(database, table))
+        target.storage.delete(base, recursive=True)
+    target.metastore.replay_commit(policy, transaction, database, ())
 
 
 def _fitting(database: str, name: str) -> str:

@@ -35,8 +35,7 @@ def commit_transaction(lane: LanePlanning, event: WindowEvent, replica: Replica)
     change = event.event
     assert isinstance(change, tx.CommitTransaction)  # noqa: S101 - the decoder of this type
     written = tuple(_written(lane, event, change))
-    more = not change.writes or not {one.table for one in change.writes}.issuperset(change.tables)
-    lane.add(ReplayCommit(event.evid, replica.name, replay_policy(lane.mapping), change.transaction, written, more))
+    lane.add(ReplayCommit(event.evid, replica.name, replay_policy(lane.mapping), change.transaction, written))
 
 
 def _written(lane: LanePlanning, event: WindowEvent, change: tx.CommitTransaction) -> Iterator[Written]:
