@@ -145,9 +145,11 @@ def _moment(seconds: float) -> str | None:
 
 
 def _copy(result: CopyResult) -> dict[str, Any]:
+    from hive_replication.load.layout.directories import as_committed
+
     return {
         "source": result.task.file.uri,
-        "target": result.task.target,
+        "target": as_committed(result.task.target),
         "evid": result.task.evid,
         "object": result.task.object_name,
         "origin": result.origin,

@@ -31,8 +31,11 @@ _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 
 
 def is_staged(storage: Storage, directory: str, write_id: int) -> bool:
-    """Whether the files of a base are copied to where it is staged, and not to its place, where an earlier attempt has put it."""
-    return storage.has_directories(directory) and not storage.exists(f"{directory}/{base_name(write_id)}")
+    """Whether the files of a base are copied to where it is staged, and not to its place, where an earlier attempt has put it.
+
+    A truncation by the same transaction leaves no files there.
+    """
+    return storage.has_directories(directory) and not storage.named_files(f"{directory}/{base_name(write_id)}")
 
 
 def show_base(storage: Storage, directory: str, write_id: int) -> None:
@@ -48,10 +51,16 @@ def show_base(storage: Storage, directory: str, write_id: int) -> None:
         storage.rename(staged, place)
     except FileNotFoundError:
         if not storage.exists(place):
-            raise ReplicationError(f"{staged} went away before its transaction was committed") from None
-    except AlreadyExists:  # its files were copied there, but for what an earlier attempt has left
-        if left := storage.named_files(staged).keys() - storage.named_files(place).keys():
-            raise ReplicationError(f"{place} was made meanwhile, without {min(left)} of {staged}") from None
+            raise ReplicationError(f"{staged} went away before its transaction was committed: load it again") from None
+    except AlreadyExists:
+        shown = storage.named_files(place)
+        if not shown:  # an earlier statement of its transaction has truncated the table
+            storage.delete(place, recursive=True)
+            storage.rename(staged, place)
+            return
+        # Its files were copied there, but for what an earlier attempt has left.
+        if left := storage.named_files(staged).keys() - shown.keys():
+            raise ReplicationError(f"{place} was made meanwhile, without {min(left)} of {staged}: load it again") from None
         storage.delete(staged, recursive=True)
 
 

@@ -117,6 +117,11 @@ class Written:
         return key_of(self.source, self.partition)
 
     @property
+    def empties(self) -> bool:
+        """Whether it leaves nothing: no statement after its TRUNCATE overwrote that."""
+        return self.truncates and not self.overwrites
+
+    @property
     def overwrites(self) -> bool:
         """Whether it replaced the content by files."""
         base = base_name(self.write_id)
@@ -159,7 +164,7 @@ class ReplayCommit(CustomOperation):
         for one in self.written:
             if not one.write_id_allocated:
                 allocate(target, database, one.table, self.policy, ((self.transaction, one.write_id),))
-            if one.truncates and not one.overwrites:
+            if one.empties:
                 leave_base(target, database, one.table, one.partition, one.write_id)
         show_bases(target, database, [(one.table, one.partition, one.write_id) for one in self.written if one.overwrites])
         written = [_write_event(one) for one in self.written]
@@ -172,7 +177,7 @@ class ReplayCommit(CustomOperation):
 def _write_event(written: Written) -> WriteEvent:
     """What the target's metastore is told of a write; files by their names there, it finds the rest itself."""
     files = tuple(FileRef(file.uri, "", "", file.subdir).encode() for file in written.content.files if file.subdir)
-    if written.truncates:
+    if written.empties:
         files += base_files(written.write_id)
     return WriteEvent(written.table, written.partition, written.write_id, files)
 

@@ -169,7 +169,7 @@ def _file(copy: CopyResult, *, used: bool) -> ReportRow:
         copy.task.evid,
         "in use" if used else "table held",
         copy.task.file.uri,
-        as_committed(copy.task.target),
+        as_committed(copy.task.target) if used else copy.task.target,
         copy.origin,
         copy.size,
         copy.proof.algorithm,

@@ -12,7 +12,7 @@ import pytest
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations.base import Content
-from hive_replication.load.operations.bases import is_staged, show_base
+from hive_replication.load.operations.bases import is_staged, leave_base, show_base
 from hive_replication.load.operations.transactions import ReplayCommit, Written
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor
 from hive_replication.policy import Root
@@ -65,8 +65,11 @@ def commit(storage: Storage, metastore: Server, *partitions: str, truncates: boo
 
 @pytest.mark.parametrize("truncates", [False, True])
 def test_a_table_is_shown_whole_before_the_commit(storage: Storage, table: str, *, truncates: bool) -> None:
-    """A transaction of several statements may have emptied it first."""
+    """A transaction of several statements may have emptied it first, which has left an empty base."""
     metastore = Server(storage, table)
+    if truncates:
+        leave_base(replica(metastore, storage), "sales", "t", "", 7)
+    assert is_staged(storage, table, 7)
     fill(storage, f"{table}/{STAGED}", "ab")
     for _ in range(2):  # a load that is killed after it does it again
         commit(storage, metastore, "", truncates=truncates)
