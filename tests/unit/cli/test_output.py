@@ -40,6 +40,9 @@ from tests.bootstraps import header
 from tests.lags import NOWHERE, POLICY, WELL
 
 PROGRAM = [sys.executable, "-c", "from hive_replication.cli import main; main()"]
+# The same where interrupts are heeded, which a shell's background jobs do not.
+HEEDING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+INTERRUPTIBLE = [sys.executable, "-c", f"{HEEDING}; from hive_replication.cli import main; main()"]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +153,7 @@ def test_an_interrupt_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
     fifo = tmp_path / "policy.yaml"
     os.mkfifo(fifo)
     with (
-        subprocess.Popen([*PROGRAM, "--config", fifo, "lag"], stderr=subprocess.PIPE, text=True) as process,
+        subprocess.Popen([*INTERRUPTIBLE, "--config", fifo, "lag"], stderr=subprocess.PIPE, text=True) as process,
         fifo.open("w"),  # opens once the program reads its policy, and keeps it waiting there
     ):
         reader = psutil.Process(process.pid)
@@ -164,9 +167,7 @@ def test_an_interrupt_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
 def test_a_prompt_that_is_left_is_one_line_and_exit_code_130(key: str, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell's background jobs do not
-    code = f"{heeding}; from hive_replication.cli import main; main()"
-    command = ["setsid", "--ctty", sys.executable, "-c", code, "policy", "init", "--config", str(tmp_path / "policy.yaml")]
+    command = ["setsid", "--ctty", *INTERRUPTIBLE, "policy", "init", "--config", str(tmp_path / "policy.yaml")]
     with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         while process.stderr.read(1) != ":":

@@ -147,7 +147,7 @@ def test_many_databases_are_read_at_the_same_time(monkeypatch: pytest.MonkeyPatc
     have = lags._target.metastore.database
 
     def slow(*arguments: object) -> None:
-        time.sleep(0.005)
+        time.sleep(0.02)
 
     def database(name: str) -> Database | None:
         slow()
@@ -158,7 +158,7 @@ def test_many_databases_are_read_at_the_same_time(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("hive_replication.lag.reader.history_gap", slow)
     begun = time.monotonic()
     found = lags.read()
-    assert time.monotonic() - begun < 1.0  # one after another they take two seconds
+    assert time.monotonic() - begun < 4  # one after another they take eight seconds
     assert [(one.database, one.applied, one.in_source) for one in found] == [
         (f"d{n}", 95 if n % 2 else None, bool(n % 2)) for n in range(200)
     ]
