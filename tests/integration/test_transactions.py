@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -23,6 +24,7 @@ from hive_replication.load.undo.undo import undo
 from hive_replication.metastore import replay_notes, replicated_transactions
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
+from hive_replication.metastore.replicated_transactions import Replayed
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy.acid import Acid
 from hive_replication.recover import UNFINISHED, Gap, TableFinding, dump_recovery, recover, survey
@@ -171,6 +173,31 @@ def test_a_write_id_that_somebody_took_on_the_replica_holds_what_the_source_writ
     ledger.write("a", "4")
     assert ledger.replicate().held == ()
     assert sorted(ledger.files(source=False).values()) == sorted(ledger.files(source=True).values())
+
+
+def test_a_transaction_that_ended_before_it_has_a_write_id_holds_what_it_wrote(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A25: the metastore gives it none and answers well; its rows were copied, and never seen."""
+    ledger.write("a", "1")
+    assert ledger.replicate().held == ()
+    real, ended = Metastore.replay_open, list[int]()
+
+    def replay_open(metastore: Metastore, name: str, transactions: Iterable[int]) -> dict[int, Replayed]:
+        opened = real(metastore, name, transactions)
+        for one in () if ended else opened:
+            metastore.replay_abort(name, one)
+            ended.append(one)
+        return opened
+
+    monkeypatch.setattr(Metastore, "replay_open", replay_open)
+    ledger.write("a", "2")
+    dump = ledger.dump(ledger.applied())
+    (held,) = ledger.load(dump.directory).held
+    assert "write ids [] are given instead of" in held.reason
+    assert ledger.load(dump.directory).held == ()
+    assert [ledger.write_ids(source=False).sees(one) for one in (1, 2)] == [True, True]
+    assert ledger.files(source=False) == ledger.files(source=True)
 
 
 @pytest.mark.parametrize("ends", [False, True])

@@ -53,6 +53,15 @@ def test_a_repeated_call_gives_write_ids_out_once(monkeypatch: pytest.MonkeyPatc
     assert server.given == [[6, 7]]
 
 
+def test_write_ids_that_are_not_given_are_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A25: of transactions of which it does not know one, Hive answers that it gave none."""
+    server, metastore = Server(), Metastore("thrift://t:1")
+    monkeypatch.setattr(server, "allocate_table_write_ids", lambda _: SimpleNamespace(txnToWriteIds=[]))
+    monkeypatch.setattr(metastore, "call", server.call)
+    with pytest.raises(TransactionGone, match=r"write ids \[\] are given instead of \{1: 6, 2: 7\}"):
+        metastore.replay_write_ids("p", "db", "t", {1: 6, 2: 7})
+
+
 class Transactions:
     """Opens transactions, and notes what for; ``mapped`` are those of policy p, ``asked`` counts calls that open."""
 
