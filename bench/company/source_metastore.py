@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from bisect import bisect_left
 from dataclasses import replace
 
 from hive_metastore import ttypes
@@ -28,9 +30,16 @@ class SourceMetastore(Answers):
     def __init__(self, store: str) -> None:
         self._store = store
         self._added: tuple[Slice | None, int] = (None, 0)
+        self._grown: list[tuple[int, int]] = []  # partitions that were there, and since when in seconds since the epoch
 
     def grow(self, name: str, partitions: int) -> None:
-        """Adds partitions to a database, to its tables in turn, with an event each; the log is of one database at a time."""
+        """Adds partitions to a database, to its tables in turn, with an event each; the log is of one database at a time.
+
+        Args:
+            name: of the database.
+            partitions: that it then has beside those of its formula, no fewer than before.
+        """
+        self._grown.append((partitions, int(time.time())))
         self._added = _slice(name), partitions
 
     def get_metastore_db_uuid(self) -> str:
@@ -89,8 +98,12 @@ class SourceMetastore(Answers):
         of, added = self._added
         last = min(NEWEST + added, rqst.lastEvent + (rqst.maxEvents or 1000))
         numbers = range(rqst.lastEvent + 1, last + 1)
-        found = [_added(one, of, self._store) if of and one > NEWEST else _other(one) for one in numbers]
+        found = [self._event(one, of) if of and one > NEWEST else _other(one) for one in numbers]
         return ttypes.NotificationEventResponse(events=found)
+
+    def _event(self, evid: int, of: Slice) -> ttypes.NotificationEvent:
+        _, written = self._grown[bisect_left(self._grown, (evid - NEWEST, 0))]
+        return _added(evid, written, of, self._store)
 
     def _slice(self, name: str) -> Slice:
         """A database as it is now."""
@@ -112,11 +125,11 @@ def _slice(name: str) -> Slice:
 
 
 def _other(evid: int) -> ttypes.NotificationEvent:
-    return _event(evid, "CREATE_DATABASE", "other", None, {"db": "other"})
+    return _event(evid, formula.WRITTEN, "CREATE_DATABASE", "other", None, {"db": "other"})
 
 
-def _added(evid: int, of: Slice, store: str) -> ttypes.NotificationEvent:
-    """The event of a partition that was added."""
+def _added(evid: int, written: int, of: Slice, store: str) -> ttypes.NotificationEvent:
+    """The event of a partition that was added then."""
     number, table = divmod(evid - NEWEST - 1, of.tables)
     number += of.partitions
     partition, name = formula.partition(of, table, number, store), formula.table_name(table)
@@ -130,14 +143,16 @@ def _added(evid: int, of: Slice, store: str) -> ttypes.NotificationEvent:
         "partitionListJson": [dumps(partition)],
         "partitionFiles": [{"partitionName": f"{formula.KEY}={formula.partition_value(number)}", "files": files}],
     }
-    return _event(evid, "ADD_PARTITION", of.name, name, message)
+    return _event(evid, written, "ADD_PARTITION", of.name, name, message)
 
 
-def _event(evid: int, kind: str, database: str, table: str | None, message: dict[str, object]) -> ttypes.NotificationEvent:
-    content = {"server": "", "servicePrincipal": "", "timestamp": formula.WRITTEN, **message}
+def _event(
+    evid: int, written: int, kind: str, database: str, table: str | None, message: dict[str, object]
+) -> ttypes.NotificationEvent:
+    content = {"server": "", "servicePrincipal": "", "timestamp": written, **message}
     return ttypes.NotificationEvent(
         eventId=evid,
-        eventTime=formula.WRITTEN,
+        eventTime=written,
         eventType=kind,
         dbName=database,
         tableName=table,
