@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,21 +14,18 @@ from hive_replication.dump.database_homes import with_homes
 from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source_boundary import SourceBoundary, source_boundary
-from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
+from hive_replication.errors import BadRequest
 from hive_replication.events.event_records import is_function
-from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.materialized_views import is_materialized
 from hive_replication.metastore.table_kinds import is_transactional, is_view, lake_format
-from hive_replication.metastore.types import Database, Table, copy_of, is_remote
+from hive_replication.metastore.types import Database, Table, is_remote
 from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
 from hive_replication.policy.scope import of_expressions
 from hive_replication.statements import Tables
 from hive_replication.storage import Storage
 from hive_replication.storage.boundary import qualified
-
-_LOG = logging.getLogger(__name__)
 
 SOURCE_FOR = "repl.source.for"
 #: Why databases of data connectors are not replicated.
@@ -108,33 +104,6 @@ class Source:
         """
         if not self.policy.includes(table):
             raise BadRequest(f"{database}.{table} is not replicated: the policy's tables or exclude leave it out")
-
-    def mark(self, database: Database) -> Database:
-        """Sets ``repl.source.for`` on a database if it is not set (design: the only write to a source).
-
-        From then on Hive keeps deleted files of the database's managed tables in cmroot. A policy that replicates no data needs
-        none of this, and writes nothing to the source.
-
-        Raises:
-            Refused: it cannot be set and the policy does not allow to go on without cmroot.
-        """
-        if self.policy.metadata_only or (database.parameters or {}).get(SOURCE_FOR):
-            return database
-        name, marked = database.name, copy_of(database)
-        marked.parameters = {**(database.parameters or {}), SOURCE_FOR: self.policy.name}
-        try:
-            self.metastore.alter_database(name, marked)
-        except Unreachable:
-            raise
-        except ReplicationError as error:  # whatever the metastore answers: rights, read-only hooks, listeners
-            if self.policy.without_cmroot:
-                _LOG.warning("replicated without deleted files: %s", error, extra=about(name))
-                return database
-            raise Refused(
-                f"cannot set {SOURCE_FOR} on the source database {name!r}, without which Hive keeps no deleted files: {error}; "
-                "let an administrator set it, or set without_cmroot in the policy to replicate without deleted files"
-            ) from error
-        return marked
 
     def of_tables(self, tables: Tables | None) -> Source:
         """The same under a policy that takes only some tables; itself where None."""

@@ -42,7 +42,7 @@ from hive_replication.load.replica.failover_marks import (
     with_background,
     with_marks,
 )
-from hive_replication.load.replica.owners import owned_on_target
+from hive_replication.load.replica.owners import owned_on_target, owner_of
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.policy_scope import made_with
 from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
@@ -126,9 +126,11 @@ def _same_properties(connection: Connection, name: str) -> bool:
     """Whether the databases themselves have the same properties, comment and owner."""
     ours = connection.source.metastore.database(name)
     theirs = connection.target.metastore.database(connection.target.policy.target_of(name))
-    wanted = owned_on_target(ours, connection.target.policy.owners) if ours else None
-    found = [visible(one) for one in (wanted, theirs) if one is not None]
-    return len({(str(sorted(one.parameters.items())), one.description, one.ownerName, one.ownerType) for one in found}) == 1
+    if ours is None or theirs is None:
+        return ours is theirs
+    wanted = owned_on_target(ours, connection.target.policy.owners)
+    found = [(visible(one).parameters, one.description, owner_of(one, theirs)) for one in (wanted, theirs)]
+    return found[0] == found[1]
 
 
 def _load(connection: Connection, directory: str, name: str, copier: Copier | None, progress: Progress | None) -> LoadReport:

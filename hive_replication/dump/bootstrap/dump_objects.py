@@ -17,6 +17,7 @@ from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.outside_filters import OutsideFilters
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import SourceBoundary
+from hive_replication.dump.source_mark import mark
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.described_objects import elsewhere
@@ -50,7 +51,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         ReplicationError: the source changes so fast that the dump does not come to an end.
     """
     begin = known.evid if known else writer.done.evid if writer.done else source.metastore.current_event_id()
-    database = source.mark(source.database(scope.database))  # after it: of an ALTER DATABASE before, no event would be folded
+    database = mark(source, source.database(scope.database))  # after it: of an ALTER DATABASE before, no event would be folded
     left = set(known.tables) if known else set[str]()
     boundary = source.boundary(scope.database, database)
     reader = ObjectReader(source, scope, writer, source.lister(boundary), progress=progress)

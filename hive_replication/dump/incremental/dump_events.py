@@ -18,6 +18,7 @@ from hive_replication.dump.incremental.shared_directories import SharedDirectori
 from hive_replication.dump.incremental.table_redumps import DumpTable, TableRedumps
 from hive_replication.dump.outside_filters import OutsideFilters
 from hive_replication.dump.source import Source, is_replica, message_hash
+from hive_replication.dump.source_mark import mark
 from hive_replication.errors import BadRequest, MissingEvents
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.transactions import ENDS
@@ -69,7 +70,7 @@ def dump_events(
         )
     found = source.metastore.database(scope.database)
     # Where it was dropped meanwhile, its name alone, so that the drop can be dumped.
-    database = source.mark(found) if found else Database(name=scope.database, parameters={})
+    database = mark(source, found) if found else Database(name=scope.database, parameters={})
     _, from_hash = source.reach(from_evid)
     policy, includes, boundary = source.policy, source.includes(scope), source.boundary(scope.database, database)
     locations = PresentLocations(source.metastore, scope.database, from_evid, policy.max_message_bytes, policy.partition_filter)

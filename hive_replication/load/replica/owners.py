@@ -26,3 +26,9 @@ def owned_on_target(thing: T, owners: Mapping[str, str]) -> T:
     image = copy_of(thing)
     image.ownerName = owner_on_target(thing.ownerName, thing.ownerType, owners)
     return image
+
+
+def owner_of(image: Database, now: Database) -> tuple[str | None, int | None]:
+    """Owner of a database and its kind; that which it has now where the image names none: Hive 3 has such, Hive 4 alters none."""
+    one = image if image.ownerName else now
+    return one.ownerName, one.ownerType

@@ -23,6 +23,7 @@ from hive_replication.load.replica.held_reasons import (
     joined_to,
 )
 from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
+from hive_replication.load.replica.owners import owner_of
 from hive_replication.load.replica.parameters import Parameters, as_latin, number_of
 from hive_replication.load.replica.table_parameters import by_table, of_tables
 from hive_replication.metastore.types import Database, Partition, Table, copy_of
@@ -293,11 +294,11 @@ def database_with_state(database: Database, state: ReplicaState, image: Database
     Args:
         database: as it is.
         state: as it is to be.
-        image: whose properties, comment and owner the copy takes over; its own where None.
+        image: whose properties, comment and owner, if it has one, the copy takes over; its own where None.
     """
     made = copy_of(database)
     if image is not None:
-        made.description, made.ownerName, made.ownerType = image.description, image.ownerName, image.ownerType
+        made.description, (made.ownerName, made.ownerType) = image.description, owner_of(image, database)
     own = {key: value for key, value in (database.parameters or {}).items() if _is_kept(key)}
     taken = {key: value for key, value in ((image or database).parameters or {}).items() if not _is_kept(key)}
     made.parameters = with_state({**taken, **own}, state)

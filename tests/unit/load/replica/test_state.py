@@ -15,7 +15,7 @@ from hive_replication.load.replica.state import (
     with_state,
 )
 from hive_replication.load.source_history import without_mark
-from hive_replication.metastore.types import Database, Partition, Table
+from hive_replication.metastore.types import Database, Partition, PrincipalType, Table
 
 names = st.from_regex(r"[a-z0-9_]{1,8}", fullmatch=True)
 evids = st.integers(0, 2**40)
@@ -53,6 +53,15 @@ def test_the_marks_of_others_outlast_every_write_of_the_state() -> None:
     image = Database("db", parameters={"comment": "new", "repl.incompatible": "false", "bootstrap.dump.state.1": "ACTIVE"})
     made = database_with_state(Database("db", parameters=parameters), ReplicaState(), image)
     assert made.parameters == {"comment": "new", **marks}
+
+
+def test_a_database_without_an_owner_takes_none_from_its_replica() -> None:
+    """Hive 3 has such; Hive 4 has none, and every load of a change of one failed there."""
+    replica = Database("db", parameters={}, ownerName="hive", ownerType=PrincipalType.USER)
+    made = database_with_state(replica, ReplicaState(), Database("db", parameters={"note": "3"}))
+    assert (made.ownerName, made.ownerType, made.parameters) == ("hive", PrincipalType.USER, {"note": "3"})
+    made = database_with_state(replica, ReplicaState(), Database("db", ownerName="etl", ownerType=PrincipalType.ROLE))
+    assert (made.ownerName, made.ownerType) == ("etl", PrincipalType.ROLE)
 
 
 def test_origins_that_hold_a_comma() -> None:
