@@ -24,6 +24,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database, FieldSchema, NotificationEvent, Table, copy_of
 from hive_replication.operate import release, repair, undo
+from hive_replication.recover import recover
 from resources.embedded.cluster import Cluster
 from resources.embedded.policy import policy
 from tests.origin import TEXT, Origin
@@ -178,7 +179,7 @@ def test_a_file_of_an_odd_name_in_a_bootstrap(pair: Pair) -> None:
 
 @pytest.mark.long
 def test_commands_about_odd_names(tree: Pair) -> None:
-    """Comparison, repair and undo of a table between backquotes."""
+    """Comparison, repair and undo of a table between backquotes; one that goes back beyond its repair is recovered whole."""
     names = [name for name in ("c/b", "_metadata", "a.b", "x y", "a%b") if name in tree.names]
     for name in names:
         tree.origin.create(name)
@@ -201,6 +202,7 @@ def test_commands_about_odd_names(tree: Pair) -> None:
         undo(tree.connection, called[name], first)
         assert tree.state().waits(name)
         assert release(tree.connection, called[name])
+    assert recover(tree.connection, tree.database) is not None
     _assert_whole(tree, tree.warehouse.load(tree.warehouse.dump(tree.warehouse.status()).directory))
 
 
