@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from hive_replication.load.replica.failover_marks import READ_ONLY
 from hive_replication.load.replica.fingerprint import IGNORED_PARAMETERS
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.owners import owner_on_target
@@ -14,7 +15,7 @@ from hive_replication.load.replica.view_text import CannotRewrite, ReadsReplica,
 from hive_replication.metastore.avro import SCHEMA_URL
 from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.statistics import is_statistic
-from hive_replication.metastore.types import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
+from hive_replication.metastore.types import Database, FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
 from hive_replication.policy.model import RenamedViews
 from hive_replication.storage.boundary import qualified
 
@@ -39,6 +40,18 @@ def table_shape(table: Table) -> dict[str, str]:
         **_storage_shape(table.sd),
         **_parameters(kept),
     }
+
+
+def database_shape(database: Database, owners: Mapping[str, str]) -> dict[str, str]:
+    """Aspects of a database that its replica has to have, too; ``readonly`` is each side's own, as is a directory.
+
+    Args:
+        database: of the source.
+        owners: of the policy.
+    """
+    kept = {key: value for key, value in (database.parameters or {}).items() if key != READ_ONLY}
+    owner = _owner(owner_on_target(database.ownerName, database.ownerType, owners), database.ownerType)
+    return {"comment": database.description or "", **({"owner": owner} if owner else {}), **_parameters(kept)}
 
 
 def _without_backquotes(text: str | None) -> str:

@@ -25,6 +25,7 @@ from repl_assets.typed import log_evaluation, single_op_job
 
 _REMEMBERED = "for the next round"
 _MOST = 1_000  # differences that are remembered; there are more only where much else is wrong
+_ITSELF = "the database itself"
 _STORED = TypeAdapter(list[Remembered])
 
 
@@ -137,19 +138,23 @@ def round_finding(found: Round, names: Names, database: str) -> Finding:
         "may wait for events": len(found.waiting),
     }
     told = sorted((not one.wrong, (of := one.difference).table, of.partition, of.text) for one in found.differences)
-    rows = [(*one, "may wait for events" if waits else _page(names, database, *one[:2])) for waits, *one in told]
+    rows = [
+        (table or _ITSELF, part, text, "may wait for events" if waits else _page(names, database, table, part))
+        for waits, table, part, text in told
+    ]
     if rows:
         head = ("table", "partition", "difference", "")
         metadata["differences"] = markdown_table(head, rows, len(rows))
         metadata[_REMEMBERED] = dg.MetadataValue.json(_STORED.dump_python(list(found.differences[:_MOST]), mode="json"))
-    texts = tuple(f"{one.table}{f'/{one.partition}' if one.partition else ''}: {one.text}" for one in found.wrong)
+    texts = tuple(f"{one.table or _ITSELF}{f'/{one.partition}' if one.partition else ''}: {one.text}" for one in found.wrong)
     advice = f"repair what differs: {how_to_repair(EvaluationKey.of_database(names, database, SAME_OBJECTS))}" if texts else ""
     return Finding(metadata, (), texts, passed=not texts, advice=advice)
 
 
 def _page(names: Names, database: str, table: str, partition: str) -> str:
-    """A link to where a table or partition is repaired; a function has no page."""
-    key = EvaluationKey.of(names, database, table, SAME_OBJECTS)
+    """A link to where a database, table or partition is repaired; a function has no page."""
+    of_table = EvaluationKey.of(names, database, table, SAME_OBJECTS) if table else None
+    key = of_table or EvaluationKey.of_database(names, database, SAME_OBJECTS)
     return "" if table.endswith("()") else link("repair", key.page((partition,)))
 
 

@@ -22,6 +22,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.notification_log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
 from hive_replication.metastore.types import Database, NotificationEvent, Table, copy_of
+from hive_replication.repair import repair
 from hive_replication.verify.witness import Round, witness
 from repl_assets.catalog.keys import Window
 from tests.integration.test_policy_change import state, step
@@ -86,6 +87,28 @@ def test_what_waits_is_not_wrong_until_the_replica_claims_to_have_it(
     after = look(replicated, before)
     assert {(table, partition) for table, partition, _ in wrong(after)} == {("parts", "ds=3"), ("plain", "")}
     assert look(replicated, after).wrong, "what was wrong once stays wrong until it is mended"
+
+
+def test_a_property_of_the_database_that_never_came(replicated: Warehouse) -> None:
+    """As where two wrote a database at the same moment, and the log told of one; what the replica alone has is its own."""
+    target = replicated.connection.target.metastore
+    replicated.sql(f"ALTER DATABASE {replicated.database} SET DBPROPERTIES ('note'='3', 'colour'='blue')")
+    waits = look(replicated)
+    assert ([one.table for one in waits.waiting], waits.wrong) == (["", ""], [])
+    replicated.replicate()
+    assert not look(replicated).differences
+    made = copy_of(target.database(replicated.database))
+    made.parameters = {**{key: value for key, value in made.parameters.items() if key != "note"}, "colour": "red", "own": "1"}
+    made.ownerName = "somebody"
+    target.alter_database(replicated.database, made)
+    assert wrong(found := look(replicated)) == {
+        ("", "", "owner is 'somebody' on the target, 'hive' on the source"),
+        ("", "", "parameter colour is 'red' on the target, 'blue' on the source"),
+        ("", "", "parameter note is absent on the target, '3' on the source"),
+    }
+    assert wrong(look(replicated, found)) == wrong(found)
+    repair(replicated.connection, replicated.database)
+    assert not look(replicated).differences
 
 
 def test_a_table_renamed_into_the_policy_that_lost_a_partition(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

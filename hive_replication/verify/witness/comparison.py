@@ -48,7 +48,7 @@ class Difference:
     """What differs in one object.
 
     Args:
-        table: its name.
+        table: its name, "" for the database itself.
         partition: its name, "" for the table itself.
         text: one sentence.
         key: the same for the same difference of the same incarnations, in whatever round it is seen.
@@ -167,7 +167,7 @@ def difference_of(
     """A difference of an object, with its key.
 
     Args:
-        table: its name, a function's as ``f()``.
+        table: its name, a function's as ``f()``, "" for the database itself.
         partition: its name, "" for the table itself.
         text: one sentence.
         created: when both sides' metastores created it.

@@ -27,7 +27,13 @@ from hive_replication.metastore.table_kinds import has_files, is_partitioned, is
 from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.verify.acid import Seen
-from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, table_shape
+from hive_replication.verify.columns_and_parameters import (
+    database_shape,
+    expected_shape,
+    partition_shape,
+    shape_differences,
+    table_shape,
+)
 from hive_replication.verify.compare import NOT_COMPARED
 from hive_replication.verify.functions import function_pairs
 from hive_replication.verify.left_out import leaves_out
@@ -116,6 +122,8 @@ class Look:
         if applied is None:
             return Round(None)
         found = sum(self._tables(only, objects_of(one.difference for one in earlier)), _Found([]))
+        if only is None or "" in only:
+            found += _Found(list(self._database()))
         if not self._policy.metadata_only and (only is None or any(map(is_function, only))):
             found += _Found(list(self._functions()))
         current = self._source.metastore.current_event_id()
@@ -131,7 +139,7 @@ class Look:
             there, here = (side.names(self._policy.includes) for side in (self._target, self._source))
             names, first = sorted(here | there), self._newest()
         else:
-            names, first = sorted(name for name in only if not is_function(name)), set[str]()
+            names, first = sorted(name for name in only if name and not is_function(name)), set[str]()
         limits = self._policy.witness
         shares = Shares(limits.partitions, limits.directories, limits.checksums, len(names), self._chance, first)
         names.sort(key=lambda name: name not in first)  # these get their share where there is not enough for all
@@ -143,6 +151,15 @@ class Look:
                 return self._table(name, source.get(name), target.get(name), part)
 
             yield from self._threads.map(compared, batch)
+
+    def _database(self) -> Iterator[Difference]:
+        """What differs between the databases themselves; properties that the replica alone has are its own."""
+        source, target = (side.metastore.database(side.database) for side in (self._source, self._target))
+        if source and target:
+            wanted = database_shape(source, self._policy.owners)
+            found = {aspect: value for aspect, value in database_shape(target, {}).items() if aspect in wanted}
+            for text in shape_differences(wanted, found, self._roots):
+                yield difference_of("", "", text, (source.createTime, target.createTime))
 
     def _functions(self) -> Iterator[Difference]:
         """What differs between functions, which is read anew in each look."""

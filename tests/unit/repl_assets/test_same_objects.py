@@ -61,10 +61,15 @@ def test_what_differs_links_to_its_repair() -> None:
     """Not what may only wait for events, nor a function, which has no page."""
     waits = Remembered(Difference("items", "", "it is on the source only", "0b"), 90, wrong=False)
     function = Remembered(Difference("f()", "", "it is on the source only", "0c"), 90, wrong=True)
-    found = same_objects.round_finding(Round(100, 100, differences=(waits, WRONG, function)), NAMES, "sales").evaluation(KEY)
+    itself = Remembered(Difference("", "", "owner is 'a' on the target, 'b' on the source", "0d"), 90, wrong=True)
+    differences = (waits, WRONG, function, itself)
+    finding = same_objects.round_finding(Round(100, 100, differences=differences), NAMES, "sales")
+    assert finding.differences[-1] == "the database itself: owner is 'a' on the target, 'b' on the source"
+    found = finding.evaluation(KEY)
     shown = str(found.metadata["differences"].value).splitlines()[2:]
     page = "[repair](/assets/default/sales/orders?view=partitions&partition=ds%3D1)"
-    assert [line.rsplit(" | ", 1)[1] for line in shown] == [" |", f"{page} |", "may wait for events |"]
+    pages = ["[repair](/assets/default/sales__load) |", " |", f"{page} |", "may wait for events |"]
+    assert [line.rsplit(" | ", 1)[1] for line in shown] == pages
     assert found.metadata[WHAT_TO_DO].value == "repair what differs: materialize it in Dagster, or hive-repl repair sales"
     passed = same_objects.round_finding(Round(100, 100, differences=(waits,)), NAMES, "sales").evaluation(KEY)
     assert WHAT_TO_DO not in passed.metadata
