@@ -192,8 +192,7 @@ class _Watch:
 
 
 def _applied(sides: Connection, of: Slice) -> int:
-    metastore = sides.target.metastore
-    return (metastore.database(of.name) and replica_state(metastore.database(of.name)).applied) or 0
+    return replica_state(sides.target.metastore.database(of.name)).applied or 0
 
 
 def main() -> None:

@@ -153,8 +153,8 @@ def round_finding(found: Round, names: Names, database: str) -> Finding:
 
 def _page(names: Names, database: str, table: str, partition: str) -> str:
     """A link to where a database, table or partition is repaired; a function has no page."""
-    of_table = EvaluationKey.of(names, database, table, SAME_OBJECTS) if table else None
-    key = of_table or EvaluationKey.of_database(names, database, SAME_OBJECTS)
+    whole = EvaluationKey.of_database(names, database, SAME_OBJECTS)
+    key = EvaluationKey.of(names, database, table, SAME_OBJECTS) if table else whole
     return "" if table.endswith("()") else link("repair", key.page((partition,)))
 
 

@@ -34,6 +34,7 @@ from resources.connection import ReplicationConnection
 from resources.embedded.policy import save_policy
 from resources.notification_channels import WEBHOOK
 from tests.receivers import web_server
+from tests.unit.cli.test_output import INTERRUPTIBLE
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -199,9 +200,7 @@ def test_commands(replicated: Warehouse, policy_file: Path, capsys: pytest.Captu
 
 def watched_in_a_terminal(policy_file: Path) -> None:
     """The table is drawn again in its place, and Ctrl-C leaves with one line and the terminal as it was."""
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell's background jobs do not
-    code = f"{heeding}; from hive_replication.cli import main; main()"
-    command = [sys.executable, "-c", code, "--config", str(policy_file), "lag", "--watch", "1"]
+    command = [*INTERRUPTIBLE, "--config", str(policy_file), "lag", "--watch", "1"]
     inside = ["script", "--quiet", "--flush", "--return", "--command", shlex.join(command), os.devnull]
     with subprocess.Popen(inside, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as terminal:
         assert terminal.stdin

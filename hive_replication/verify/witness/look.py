@@ -25,7 +25,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional
 from hive_replication.metastore.tables import at_once, batches
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.types import Database, Partition, Table
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.columns_and_parameters import (
     database_shape,
@@ -118,12 +118,13 @@ class Look:
 
     def at(self, only: Objects | None, earlier: Sequence[Remembered]) -> Round:
         """One look, at everything or at some objects. What the replica claims is read first, the end of the source's log last."""
-        applied = replica_state(self._target.metastore.database(self._target.database)).applied
-        if applied is None:
+        replica = self._target.metastore.database(self._target.database)
+        applied = replica_state(replica).applied
+        if replica is None or applied is None:
             return Round(None)
         found = sum(self._tables(only, objects_of(one.difference for one in earlier)), _Found([]))
         if only is None or "" in only:
-            found += _Found(list(self._database()))
+            found += _Found(list(self._database(replica)))
         if not self._policy.metadata_only and (only is None or any(map(is_function, only))):
             found += _Found(list(self._functions()))
         current = self._source.metastore.current_event_id()
@@ -152,10 +153,9 @@ class Look:
 
             yield from self._threads.map(compared, batch)
 
-    def _database(self) -> Iterator[Difference]:
+    def _database(self, target: Database) -> Iterator[Difference]:
         """What differs between the databases themselves; properties that the replica alone has are its own."""
-        source, target = (side.metastore.database(side.database) for side in (self._source, self._target))
-        if source and target:
+        if source := self._source.metastore.database(self._source.database):
             wanted = database_shape(source, self._policy.owners)
             found = {aspect: value for aspect, value in database_shape(target, {}).items() if aspect in wanted}
             for text in shape_differences(wanted, found, self._roots):
