@@ -151,7 +151,9 @@ class Hdfs:
     def _registered(self, datanode: str) -> bool:
         """Whether a DataNode serves a NameNode, by the name of its HTTP port."""
         beans = self._beans(datanode, "Hadoop:service=DataNode,name=DataNodeInfo")
-        return any(actor["ActorState"] == "RUNNING" for bean in beans for actor in json.loads(bean["BPServiceActorInfo"]))
+        return any(
+            actor["ActorState"] == "RUNNING" for bean in beans for actor in json.loads(bean.get("BPServiceActorInfo", "[]"))
+        )
 
     def _beans(self, port: str, query: str) -> list[dict[str, Any]]:
         """Metrics of a server; none while it starts."""

@@ -6,6 +6,7 @@ They come from Maven Central, or from the repository whose address is in ``HIVE_
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import tarfile
@@ -22,11 +23,16 @@ from typing import Any
 import jgo.maven
 import requests
 from rich.progress import Progress
+from tenacity import stop_after_attempt, wait_incrementing
 
 from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.logs import repeats
+from hive_replication.retries import with_retries
 
 LOCK = Path(__file__).with_name("jars.toml")
 _DOWNLOADS = 8
+_ATTEMPTS = 3  # a repository that fetches a jar itself at its first request may answer with an error
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +153,13 @@ def cache_home() -> Path:
 def _fetch(jar: Jar, progress: Progress | None) -> Path:
     path: Path = jar.artifact(jgo.maven.MavenContext()).cached_path
     if not path.is_file():
-        _download(jar, path, progress)
+        with_retries(
+            partial(_download, jar, path, progress),
+            lambda error: isinstance(error, Unreachable),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_incrementing(1, 2),
+            before_sleep=repeats(_LOG, "download of %s", jar.coordinate),
+        )
     elif (actual := sha256(path)) != jar.sha256:
         raise BadRequest(f"{jar.coordinate} has SHA-256 {actual} instead of {jar.sha256}; delete {path} and try again")
     return path

@@ -91,7 +91,7 @@ class Nameservice(Hdfs):
         if self.kdc:
             return self._logged_state(role)
         beans = self._beans(f"{role}_http", "Hadoop:service=NameNode,name=NameNodeStatus")
-        return next((str(bean["State"]) for bean in beans), None)
+        return next((str(bean["State"]) for bean in beans if "State" in bean), None)
 
     def _logged_state(self, role: str) -> str | None:
         """By the log of a NameNode that runs: with Kerberos it answers only who has a ticket."""

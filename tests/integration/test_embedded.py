@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -240,6 +241,22 @@ def test_a_wrong_download_is_not_kept(maven: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "local").rglob("*.jar"))
     with pytest.raises(Unreachable, match=r"cannot download org\.example:other:1.0"):
         jars.fetch([Jar("org.example:other:1.0", "0" * 64)])
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # jgo closes no answer that it refuses
+def test_a_download_is_tried_again(maven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    answer = SimpleHTTPRequestHandler.do_GET
+
+    def busy_at_first(self: SimpleHTTPRequestHandler) -> None:
+        asked.append(self.path)
+        answer(self) if len(asked) > 1 else self.send_error(503)
+
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "do_GET", busy_at_first)
+    (path,) = jars.fetch([Jar("org.example:thing:1.0", hashlib.sha256(b"content of the jar").hexdigest())])
+    assert path.read_bytes() == b"content of the jar"
+    assert len([name for name in asked if name.endswith(".jar")]) == 2
+    gc.collect()
 
 
 @pytest.mark.servers
