@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hive_replication.dump.source_boundary import images_after
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
+from hive_replication.events.name_changes import name_after
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import copied_schemas
@@ -237,10 +238,13 @@ class LanePlanning:
     def lacking(self, event: WindowEvent, replica: Replica, source_table: str, partition: str = "") -> None:
         """The target lacks an object that an event changes: skipped if it goes away later anyway.
 
+        What an event renames is looked for by its new name: the former may be another object's from there on.
+
         Raises:
             LaneStopped: it does not go away, or nobody knows.
         """
-        later = self.lookahead.superseded(source_table, partition, event.evid)
+        renames = (change for change in (event.event.name_changes if event.event else ()) if change.renames)
+        later = self.lookahead.superseded(*name_after((source_table, partition), renames), event.evid)
         shown = object_name(self.mapping.target_database, replica.name, partition)
         if later is None:
             raise LaneStopped(

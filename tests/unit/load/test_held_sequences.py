@@ -300,6 +300,26 @@ def test_a_held_table_that_is_repaired_under_its_new_name_is_gone_from_the_old_o
     replica.caught_up()
 
 
+@pytest.mark.parametrize("later", ["drop", "overwrite"])
+def test_a_table_that_the_target_lacks_is_missed_by_its_new_name(later: str) -> None:
+    """Somebody dropped it there; the name that it left was another one's, whose end seemed to be its own."""
+    replica = replicated(("create", 0, 0), ("insert", 0, 0))
+    del replica.target.tables["a"], replica.target.files["a", ""]
+    done(replica.source, ("rename", 0, 0), ("create", 0, 0), (later, 0, 0))
+    replica.window(2)
+    assert "the target lacks db.a, which event 3" in replica.state.held["b"]
+
+
+@pytest.mark.parametrize("later", ["drop part", "overwrite"])
+def test_a_partition_that_the_target_lacks_is_missed_by_its_new_name(later: str) -> None:
+    replica = replicated(("create", 0, 1), ("insert", 0, 0))
+    del replica.target.partitions["a", "p=0"], replica.target.files["a", "p=0"]
+    done(replica.source, ("rename part", 0, 0), ("insert", 0, 0), (later, 0, 0))
+    assert [event.type for event in replica.source.events[2:4]] == ["ALTER_PARTITION", "ADD_PARTITION"]
+    replica.window(2)
+    assert "the target lacks db.a/p=0, which event 3" in replica.state.held["a"]
+
+
 @pytest.mark.parametrize("kind", ["alter", "insert", "truncate"])
 def test_a_held_table_that_was_renamed_is_dropped_whatever_the_target_refuses_of_it(kind: str) -> None:
     """It was tried, and failed, for ever: the source has no table that could be repaired."""
