@@ -7,7 +7,7 @@ rename or drop of the past is skipped; then the object is compared, and what dif
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,10 @@ from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Outdated
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
+from hive_replication.events.event_records import Notification
+from hive_replication.events.events_of_policy import notifications
+from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import state_of
@@ -23,6 +27,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.load.source_history import is_purged
 from hive_replication.load.undo.undo import release
 from hive_replication.logs import about
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.progress import Progress
 from hive_replication.statements import ReplDump, ReplLoad
 
@@ -144,6 +149,9 @@ def _load(
         events.append(before)
         if before.held:
             _LOG.warning("events before the repair are held: %s", before.held[0].reason, extra=about(name, table))
+            some = connection.store.header(directory).scope.partitions
+            if some is not None and to_dump(connection, database, table, some) is None:
+                raise Outdated(f"the events before the partitions are held: all of {table} is to be dumped")
     load = repl_load(
         connection.target,
         ReplLoad(directory, name),
@@ -160,11 +168,14 @@ def _load(
 def to_dump(
     connection: Connection, database: str, table: str | None, partitions: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """The partitions to dump for a repair; None, for all of a table, also where no events bring it to where they stand then."""
-    state = state_of(connection.target, database)
-    if partitions is None or table is None or not _why_as_it_is(connection.source, state, table):
+    """The partitions to dump for a repair; None, for all of a table, also where they cannot be ahead of the rest of it."""
+    if partitions is None or table is None:
         return partitions
-    _LOG.info("all of the table is repaired: no events bring the rest of it up", extra=about(database, table))
+    source, state = connection.source, state_of(connection.target, database)
+    why = _why_as_it_is(source, state, table) or _why_not_ahead(source, state, database, table, partitions)
+    if not why:
+        return partitions
+    _LOG.info("all of the table is repaired: %s", why, extra=about(database, table))
     return None
 
 
@@ -233,3 +244,31 @@ def _why_as_it_is(source: Source, state: ReplicaState, table: str) -> str:
     position = state.position(table)
     purged = is_purged(source.metastore, state, position)
     return f"the source's log lacks the events after {position}, where it stands" if purged else ""
+
+
+def _why_not_ahead(source: Source, state: ReplicaState, database: str, table: str, partitions: tuple[str, ...]) -> str:
+    """Why partitions of a held table cannot stand at a later event than the rest of it; "" where they can.
+
+    What a rename brings under the name of one that stands ahead would stay under the former name, too; what it takes away from
+    there would be lost. Files of a transactional table are read by write ids, which are the whole table's.
+    """
+    if table not in state.held:
+        return ""
+    metastore = source.metastore
+    found = metastore.table(database, table)
+    if found is not None and is_transactional(found):
+        return "the write ids of its files are those of all its partitions"
+    names = {(table, ""), *((table, one) for one in partitions)}
+    rows = notifications(
+        metastore, state.position(table), metastore.current_event_id(), source.policy.max_message_bytes, database
+    )
+    renamed = next((row.evid for row in rows if row.database == database and _may_rename(row, names)), None)
+    return "" if renamed is None else f"event {renamed}, which is held, renames what is to be repaired"
+
+
+def _may_rename(row: Notification, names: Collection[ObjectName]) -> bool:
+    try:
+        changes = decode(row).name_changes
+    except UnreadableMessage:
+        return (row.table, "") in names
+    return any(change.renames and (change.before in names or change.after in names) for change in changes)

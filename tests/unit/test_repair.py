@@ -13,6 +13,7 @@ import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest, Outdated
+from hive_replication.events import event_records as r
 from hive_replication.load import window
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.load_plan import LanePlan
@@ -20,11 +21,13 @@ from hive_replication.load.replica.state import ReplicaState, database_with_stat
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import require_not_passed_by
-from hive_replication.metastore.types import Database, Table
+from hive_replication.metastore.types import Database, NotificationEvent, Table
 from hive_replication.repair import DUMPS, Repair, bring_up, repair
 from hive_replication.statements import ReplDump
 from repl_assets.steps.engine import Engine
+from tests import model
 from tests.bootstraps import SOURCE, header, loaded, record, replica
+from tests.messages import row
 
 MODULE = import_module("hive_replication.repair")  # the package has a function of this name
 STATE = ReplicaState("uuid/db", 1600, at={"v": 1300, "w": 900}, held={"v": "event 1310 failed", "w": "event 910 failed"})
@@ -37,23 +40,37 @@ class _Replicas:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, ends: list[int], load: Callable[[Any, bool], Any]) -> None:
         self.dumps: list[tuple[int | None, int | None]] = []
         self.parts: list[tuple[str, ...] | None] = []
+        self.dumped: tuple[str, ...] | None = None
         self.purged = 0
         self.state = STATE
         self.ends, self.load = ends, load
         monkeypatch.setattr(MODULE, "repl_dump", self._dump)
         monkeypatch.setattr("repl_assets.steps.engine.repl_dump", self._dump)
         monkeypatch.setattr(MODULE, "repl_load", self._load)
-        store: Any = SimpleNamespace(header=lambda directory: SimpleNamespace(to_evid=int(directory)))
+        store: Any = SimpleNamespace(header=self._header)
         policy = SimpleNamespace(target_of=str)
         metastore = SimpleNamespace(database=lambda _: database_with_state(Database("db", parameters={}), self.state))
-        source: Any = SimpleNamespace(require_included=lambda *_: None)
-        source.metastore = SimpleNamespace(event=lambda evid: evid if evid > self.purged else None)
+        source: Any = SimpleNamespace(require_included=lambda *_: None, policy=SimpleNamespace(max_message_bytes=1 << 20))
+        self.log: list[NotificationEvent] = []
+        self.there = Table(tableName="t", parameters={})
+        source.metastore = SimpleNamespace(
+            event=lambda evid: evid if evid > self.purged else None,
+            table=lambda *_: self.there,
+            current_event_id=lambda: 1700,
+            events=lambda after, _until: [one for one in self.log if one.eventId > after],
+            views_of_materialized=False,
+        )
         target: Any = SimpleNamespace(metastore=metastore, policy=policy)
         self.connection = Connection(source, target, store, cast("Any", None))
+
+    def _header(self, directory: str) -> Any:
+        return SimpleNamespace(to_evid=int(directory), scope=SimpleNamespace(partitions=self.dumped))
 
     def _dump(self, _source: object, statement: Any, *_: object, partitions: tuple[str, ...] | None = None, **__: object) -> Any:
         self.parts.append(partitions)
         self.dumps.append((statement.from_evid, statement.to_evid))
+        if statement.from_evid is None:
+            self.dumped = partitions
         end = statement.to_evid if statement.from_evid is not None else self.ends.pop(0)
         return SimpleNamespace(directory=f"{end}", last_evid=end)
 
@@ -146,6 +163,57 @@ def test_a_table_whose_events_the_log_has_no_longer_is_repaired_whole(
     replicas.state, replicas.purged = ReplicaState("uuid/db", 1600).quarantine("t", 50, reason), purged
     assert replicas.repair("t", ("ds=1",)).directory == "1700"
     assert (replicas.dumps, replicas.parts[0]) == (dumps, parts)
+
+
+def _renamed(before: str, after: str, table: str = "t") -> NotificationEvent:
+    of, part = model.Tab(1, "hdfs://src/t", partitioned=True), model.Part(1, "hdfs://src/t/p")
+    images = (model.partition_image(table, name, part) for name in (before, after))
+    change = r.ChangedPartition(before, after, *images)
+    made = r.AlterPartition(1650, 1, "ALTER_PARTITION", "db", table, model.table_image(table, of), (change,), truncate=False)
+    return row(made)
+
+
+@pytest.mark.parametrize("reason", ["event 1301 failed", "undone to 1300 by request"])
+@pytest.mark.parametrize(
+    ("event", "transactional", "parts"),
+    [
+        (None, False, ("p=1",)),
+        (_renamed("p=0", "p=2"), False, ("p=1",)),
+        (_renamed("p=1", "p=2"), False, None),
+        (_renamed("p=2", "p=1"), False, None),
+        (_renamed("p=2", "p=1", "u"), False, ("p=1",)),
+        (None, True, None),
+    ],
+    ids=["no rename", "of others", "from it", "to it", "of another table", "transactional"],
+)
+def test_a_partition_of_a_held_table_is_repaired_alone_only_where_it_may_stand_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+    reason: str,
+    event: NotificationEvent | None,
+    parts: tuple[str, ...] | None,
+    *,
+    transactional: bool,
+) -> None:
+    """What a rename that is held brings to its name later was there twice, with nothing held."""
+    replicas = _Replicas(monkeypatch, [1700], lambda *_: DONE)
+    replicas.state = ReplicaState("uuid/db", 1600).quarantine("t", 1300, reason)
+    replicas.log = [event] if event else []
+    replicas.there.parameters = {"transactional": str(transactional).lower()}
+    replicas.repair("t", ("p=1",))
+    assert replicas.parts[0] == parts
+
+
+def test_all_of_a_table_is_dumped_where_its_events_are_held_only_when_they_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(_: object, repair: bool) -> Any:
+        if not repair and not replicas.state.held:
+            replicas.state = replicas.state.quarantine("t", 1600, "event 1650 failed")
+            return _lane(1600, tried=True)
+        return DONE
+
+    replicas = _Replicas(monkeypatch, [1700, 1700], load)
+    replicas.state, replicas.log = ReplicaState("uuid/db", 1600), [_renamed("p=2", "p=1")]
+    replicas.repair("t", ("p=1",))
+    assert [some for some, (after, _) in zip(replicas.parts, replicas.dumps, strict=True) if after is None] == [("p=1",), None]
 
 
 def test_a_repair_of_a_level_table_does_not_hide_a_gap_of_its_database(monkeypatch: pytest.MonkeyPatch) -> None:
