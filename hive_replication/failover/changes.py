@@ -46,7 +46,8 @@ def changes(
         message_hash: of the event ``after``, "" where it is not known.
 
     Raises:
-        MissingEvents: the log no longer reaches back to it or to the beginning of a transaction, or has another event of that id.
+        MissingEvents: the log no longer reaches back to it or to the beginning of a transaction, ends before it, or has another
+            event of that id.
         Unreachable: the metastore does not answer.
     """
     _require_same(source, after, message_hash)
@@ -75,12 +76,12 @@ def untold(source: Source, after: int, behind: Mapping[str, int]) -> tuple[str, 
 
 
 def _require_same(source: Source, evid: int, message_hash: str) -> None:
+    restored = "its metastore was restored from an older state"
+    if (end := source.metastore.current_event_id()) < evid:
+        raise MissingEvents(f"the log of {source.metastore.uri} ends at event {end}, the replica has event {evid}: {restored}")
     found = source.reach(evid)[1] if message_hash else ""
     if found and found != message_hash:
-        raise MissingEvents(
-            f"event {evid} of {source.metastore.uri} is another one than the replica has: its metastore was restored from an "
-            "older state"
-        )
+        raise MissingEvents(f"event {evid} of {source.metastore.uri} is another one than the replica has: {restored}")
 
 
 def _is_new(change: Change, after: int, positions: Mapping[str, int]) -> bool:

@@ -19,7 +19,6 @@ from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.failover.changes import changes
 from hive_replication.failover.drain import writers
 from hive_replication.failover.finish import close_source
 from hive_replication.failover.reverse_findings import (
@@ -27,8 +26,8 @@ from hive_replication.failover.reverse_findings import (
     both_changed,
     compared,
     kept_aside,
-    old_source,
     require_allowed,
+    written,
 )
 from hive_replication.failover.sides import require_not_opened, set_parameters, set_parameters_of_target
 from hive_replication.failover.stamp import stamp
@@ -216,12 +215,12 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
 
         def noted(parameters: dict[str, str]) -> dict[str, str]:
             before = failover_marks(Database(name=target_name, parameters=parameters))
-            return (
-                parameters if before.settled is not None else with_marks(parameters, replace(before, settled=settled, behind=own))
-            )
+            due = before.settled is None or found.conflicts
+            return with_marks(parameters, replace(before, settled=settled, behind=own)) if due else parameters
 
-        if failover_marks(target.metastore.database(target_name)).settled is None:
-            _require_nothing_new(connection, name, looked)
+        closed = target.metastore.database(target_name)
+        if not replica_state(closed).source:
+            _require_nothing_new(connection, name, looked, stamped=failover_marks(closed).settled is not None)
         lock.check()
         old = set_parameters_of_target(target.metastore, target_name, noted)
         if replica_state(old).source:
@@ -239,7 +238,7 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
             target.metastore.alter_database(target_name, database_with_state(now, state), now)
 
 
-def _require_nothing_new(connection: Connection, name: str, looked: int) -> None:
+def _require_nothing_new(connection: Connection, name: str, looked: int, *, stamped: bool) -> None:
     """Makes sure that the old source, which is closed now, was not written since its changes were looked for.
 
     Raises:
@@ -247,7 +246,7 @@ def _require_nothing_new(connection: Connection, name: str, looked: int) -> None
     """
     metastore, target_name = connection.target.metastore, connection.target.policy.target_of(name)
     stop = f"stop its writers, and run hive-repl failover reverse {name} again, which names what they changed"
-    if new := next(changes(old_source(connection), target_name, looked), None):
+    if new := next(written(connection, target_name, looked, stamped=stamped), None):
         raise Refused(f"the old source {target_name!r} was written meanwhile (event {new.evid}, {new.type}): {stop}")
     if found := writers(metastore, target_name):
         raise Refused(f"transactions write to the old source {target_name!r} ({', '.join(map(str, found))}): {stop}")

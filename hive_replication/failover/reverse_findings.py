@@ -13,7 +13,7 @@ from hive_replication.events.event_records import is_function
 from hive_replication.failover.changes import Change, changes, untold
 from hive_replication.failover.stamp import taken
 from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
-from hive_replication.load.replica.state import has_left
+from hive_replication.load.replica.state import has_left, replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.policy.model import ConflictPolicy
@@ -71,14 +71,15 @@ class FailoverReverse:
 
 
 def both_changed(connection: Connection, name: str, marks: FailoverMarks, progress: Progress | None = None) -> FailoverReverse:
-    """What both sides changed since the other was opened; of a failback that began, what the old source has was settled.
+    """What both sides changed since the other was opened; of a failback that began, what the old source had then was settled.
 
     Where it is not known what the old source changed, all of its tables that are not equal count as changed there. So do tables
     that the other never had as they were, whatever the log tells.
     """
     target = connection.target
     target_name = target.policy.target_of(name)
-    before = failover_marks(target.metastore.database(target_name))
+    old = target.metastore.database(target_name)
+    before = failover_marks(old)
     own, problem = _known(changes(connection.source, name, marks.opened or 0))
     found = FailoverReverse(name, target_name, own, conflicting=tuple(sorted(before.behind)), problem=problem)
     if before.settled is None:
@@ -88,12 +89,30 @@ def both_changed(connection: Connection, name: str, marks: FailoverMarks, progre
         said = "; ".join(filter(None, (problem, unknown)))
         found = replace(found, conflicts=lost, conflicting=tuple(sorted(tables | never)), problem=said)
         found = replace(found, never_equal=() if unknown else tuple(sorted(never)))
+    elif not replica_state(old).source:
+        late, unknown = _known(written(connection, target_name, before.settled, stamped=True))
+        tables = {table for change in late for table in change.tables}
+        said = "; ".join(filter(None, (problem, unknown)))
+        found = replace(found, conflicts=late, conflicting=tuple(sorted(tables | before.behind.keys())), problem=said)
     return replace(found, dropped=tuple(_dropped(connection, name, kept_aside(connection, found))))
 
 
 def old_source(connection: Connection) -> Source:
     """The side of the old source, to read its log."""
     return replace(connection.source, metastore=connection.target.metastore, storage=connection.target.storage)
+
+
+def written(connection: Connection, target_name: str, after: int, *, stamped: bool) -> Iterator[Change]:
+    """What was written to the old source after an event of its log.
+
+    Args:
+        connection: from the opened database to the old source.
+        target_name: the old source.
+        after: event id.
+        stamped: whether a failback may have marked tables and partitions as replicas since: what only alters them is none then.
+    """
+    found = changes(old_source(connection), target_name, after)
+    return (one for one in found if not (stamped and one.type.startswith("ALTER_")))
 
 
 def _known(found: Iterator[Change]) -> tuple[tuple[Change, ...], str]:

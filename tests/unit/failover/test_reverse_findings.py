@@ -97,6 +97,21 @@ def test_an_old_source_with_another_history_is_recognised(different: set[str]) -
     assert list(changes(there.source, "db", 2, {}, marks.message_hash)), "it is not there any more: nobody can compare"
 
 
+@pytest.mark.parametrize("behind", [{}, {A: 1}])
+def test_an_old_source_that_was_restored_to_before_what_the_other_has_is_recognised(
+    different: set[str], behind: dict[str, int]
+) -> None:
+    """Its log does not come as far as the other stands: where a table stood further behind, all its events seemed known."""
+    different.add(B)
+    restored = Side({A: {}, B: {}}, log(CREATE, ("create", 1, 0, 0), ("insert", 1, 0, 0)))
+    marks = replace(MARKS, event=5, behind=behind, message_hash="0123456789abcdef")
+    made = connected(Side({A: {}, B: {}}, log(CREATE), parameters=marks.parameters()), restored)
+    found = both_changed(made, "db", marks)
+    assert "ends at event 3, the replica has event 5: its metastore was restored" in found.problem
+    with pytest.raises(Refused, match="is not known"):
+        require_allowed(found, "refuse", drop=False)
+
+
 def test_an_old_source_seen_from_the_way_back_is_not_asked_by_its_own_event_ids() -> None:
     marks = FailoverMarks(endpoint="SOURCE", event=900, successor="thrift://b:1/db", opened=1, message_hash="00")
     opened = Side({A: {}}, log(CREATE, INSERT), parameters=MARKS.parameters(), uri="thrift://b:1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from hive_replication import failover
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.failover.reverse_findings import FailoverReverse
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.journal.restored import forgotten
@@ -28,8 +29,9 @@ from tests.unit.failover.fakes import Side, connected, log, without_locks
 
 reversing = import_module("hive_replication.failover.reverse")
 A = model.NAMES[0]
-CREATE, INSERT = ("create", 0, 0, 0), ("insert", 0, 0, 0)
+CREATE, INSERT, ALTER = ("create", 0, 0, 0), ("insert", 0, 0, 0), ("alter", 0, 0, 0)
 OPENED = FailoverMarks(endpoint="TARGET", event=130, origin="thrift://b:1/db", opened=500)
+OPENED_AT_FIRST = replace(OPENED, event=1, opened=1)
 CLOSED = FailoverMarks(endpoint="SOURCE", event=130, successor="thrift://a:1/db", opened=500)
 
 
@@ -107,7 +109,7 @@ def test_a_failback_that_was_killed_between_the_two_databases_ends_unless_only_l
 @pytest.mark.usefixtures("unlocked")
 def test_what_is_written_while_its_changes_are_looked_for_is_not_replaced_unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs of the old source run again: what one commits before it is closed would be a difference, and replaced."""
-    opened = Side({A: {}}, log(CREATE), parameters={**OPENED.parameters(), "hive_replication.failover.event": "1"})
+    opened = Side({A: {}}, log(CREATE), parameters=OPENED_AT_FIRST.parameters())
     old = Side({A: {}}, log(CREATE), uri="thrift://b:1")
 
     def allowed(*_: object, **__: object) -> None:
@@ -127,6 +129,27 @@ def test_what_is_written_while_its_changes_are_looked_for_is_not_replaced_unname
     monkeypatch.setattr(reversing, "writers", Mock(return_value=(7, 9)))
     with pytest.raises(Refused, match=r"transactions write to the old source 'db' \(7, 9\): stop its writers"):
         reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"), 2)
+
+
+@pytest.mark.usefixtures("unlocked")
+def test_what_is_written_between_a_killed_failback_and_the_next_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hive's ``readonly`` stops no Spark job."""
+    opened = Side({A: {}}, log(CREATE), parameters=OPENED_AT_FIRST.parameters())
+    old = Side({A: {}}, log(CREATE), uri="thrift://b:1")
+    monkeypatch.setattr(reversing, "Journal", Mock())
+    monkeypatch.setattr(reversing, "stamp", Mock(side_effect=Unreachable("killed")))
+    for written in (CREATE,), (CREATE, ALTER):  # as what stamps does
+        old.log = log(*written)
+        with pytest.raises(Unreachable, match="killed"):
+            failover.reverse(connected(opened, old), "db")
+        assert failover_marks(old.database("db")).settled == 1
+    old.log = log(CREATE, ALTER, INSERT)
+    with pytest.raises(Refused, match=f"has changes that the opened database never got, in {A}"):
+        failover.reverse(connected(opened, old), "db")
+    with pytest.raises(Unreachable, match="killed"):
+        failover.reverse(connected(opened, old, "replace"), "db")
+    marks = failover_marks(old.database("db"))
+    assert (marks.settled, marks.behind) == (3, {A: 0})
 
 
 @pytest.mark.usefixtures("unlocked")
