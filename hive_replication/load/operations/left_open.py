@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 
 from hive_replication.acid.directories import AcidDirectory
@@ -38,6 +38,10 @@ def end_replayed(
     its own one open. It comes before any table is dropped, by which it would no longer be found after a crash. What wrote only to
     tables that are gone is ended, too (:func:`end_left`).
 
+    Files of theirs are deleted first. Hive does not know where they wrote (``TXN_COMPONENTS``): so it soon forgets that they were
+    aborted (``AcidTxnCleanerService``), and takes their write ids for committed from then on. What shows a new table stays: its
+    write id has files of others.
+
     Args:
         target: the target side.
         database: target database.
@@ -63,10 +67,12 @@ def end_replayed(
         note(names)
         shown = ", ".join(map(str, written))
         _LOG.warning("what stands for open transactions of the source is ended: %s", shown, extra=about(database, only))
-        if target.feeds(database):
-            for name in names & tables.keys():
-                own = {write_id for ids in written.values() for table, write_id in ids if table == name}
-                _delete_written(target, database, tables[name], own, check)
+        feeds = target.feeds(database)
+        whole = frozenset[int]() if feeds else metastore.snapshots()  # replicas of the database are told of no files of these
+        for name in names & tables.keys():
+            if own := {id_ for one, ids in written.items() if one not in whole for table, id_ in ids if table == name}:
+                _delete_written(target, database, tables[name], own, check, _beside(tables, name))
+        if feeds:
             _commit_without_data(target, database, policy, written, check, stay)
         else:
             metastore.abort_replayed(policy, list(written), check, stay)
@@ -151,18 +157,46 @@ def _commit_without_data(
             target.metastore.replay_commit(policy, one, database, ())
 
 
-def _delete_written(target: Target, database: str, table: Table, write_ids: Collection[int], check: Callable[[], None]) -> None:
+def _delete_written(
+    target: Target,
+    database: str,
+    table: Table,
+    write_ids: Collection[int],
+    check: Callable[[], None],
+    beside: tuple[str, ...] = (),
+) -> None:
     """Deletes what attempts at a commit have put into place: readers of the committed write ids would see a part of it."""
-    partitions = target.metastore.partitions(database, table.tableName) if table.partitionKeys else ()
     boundary = boundary_of(target, database)
 
-    def delete(directory: str) -> None:
-        for status in target.storage.ls(directory):
-            name = paths.name(as_committed(status.uri.rstrip("/")))
-            found = AcidDirectory.parsed(name) if status.is_dir else None
-            if found and not found.visibility and found.last in write_ids and (found.kind == "base" or found.first == found.last):
-                boundary.require_within(status.uri, object_name(database, table.tableName))
-                check()  # who took the lock may have committed it since
-                target.storage.delete(status.uri, recursive=True)
+    def delete(uri: str) -> None:
+        boundary.require_within(uri, object_name(database, table.tableName))
+        check()  # who took the lock may have committed it since
+        target.storage.delete(uri, recursive=True)
 
-    list(target.storage.threads.map(delete, [directory_of(one) for one in (table, *partitions)]))
+    found = _written(target, table, beside)
+    own = [uri for uri, one in found if one.last in write_ids and (one.kind == "base" or one.first == one.last)]
+    list(target.storage.threads.map(delete, own))
+
+
+def _written(target: Target, table: Table, beside: tuple[str, ...]) -> Iterator[tuple[str, AcidDirectory]]:
+    """Directories of a table that its writers, or loads, have made, each with its URI; of none that is not there any more.
+
+    What lies outside the storage roots, or among another table's files, is not looked at: no load has written there.
+    """
+    partitions = target.metastore.partitions(table.dbName, table.tableName) if table.partitionKeys else ()
+
+    def listed(directory: str) -> list[tuple[str, AcidDirectory]]:
+        names = ((one.uri, paths.name(as_committed(one.uri.rstrip("/")))) for one in target.storage.ls(directory) if one.is_dir)
+        found = ((uri, AcidDirectory.parsed(name)) for uri, name in names)
+        return [(uri, one) for uri, one in found if one is not None and not one.visibility]
+
+    places = [
+        one for one in map(directory_of, (table, *partitions)) if target.storage.holds(one) and not f"{one}/".startswith(beside)
+    ]
+    for found in target.storage.threads.map(listed, places):
+        yield from found
+
+
+def _beside(tables: Mapping[str, Table], name: str) -> tuple[str, ...]:
+    """What the paths of other tables' files begin with."""
+    return tuple(f"{directory_of(one)}/" for other, one in tables.items() if other != name)
