@@ -8,9 +8,12 @@ from contextlib import suppress
 
 from hive_replication.acid.directories import AcidDirectory
 from hive_replication.load.layout.directories import as_committed
+from hive_replication.load.layout.move_to_retired import retire
+from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.advance_idle import open_replayed
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.open_writers import transactional_tables, writers, writers_of
+from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.logs import about
@@ -123,19 +126,55 @@ def end_snapshots(target: Target, database: str, policy: str, check: Callable[[]
         _commit_without_data(target, database, policy, target.metastore.snapshots() & found, check)
 
 
-def end_given_up(target: Target, database: str, policy: str, check: Callable[[], None], before: str, now: str) -> None:
-    """Ends what stands for a source's transactions where a policy replicates none any more, so that no dump has their ends.
+def retire_not_given_out(
+    target: Target, database: str, source: str, evid: int, check: Callable[[], None], *, half_made: bool = True
+) -> None:
+    """Retires what was copied for write ids that were never given out: the next writers of the tables would get these.
+
+    The files of all transactions of a lane are copied at once, before the write ids of each are given out, and those of a new
+    table before it gets any. Nobody reads them, until somebody else's write has such an id: it shows them, or is hidden by their
+    base. They are moved and not deleted: a metastore that was restored from a backup knows less than was given out.
 
     Args:
         target: the target side.
         database: target database.
-        policy: whose transactions they are.
+        source: identity of the source, whose replicas alone are looked at.
+        evid: event id that they are retired for.
+        check: raises if the lock is lost; called before each removal of data.
+        half_made: also of tables that an interrupted load of objects was making, which goes on with it.
+    """
+    metastore = target.metastore
+    tables = transactional_tables(metastore, database) if metastore.features.major >= 4 else {}
+    for name, table in tables.items():
+        if not is_ours(table, source) or not (half_made or object_id(table)):
+            continue
+        highest, found = metastore.max_write_id(database, name), _written(target, table, _beside(tables, name))
+        if above := [(uri, one) for uri, one in found if _first(one) > highest]:
+            location = boundary_of(target, database).location
+            highest = metastore.max_write_id(database, name)  # again: who wrote one of these was given his before
+            for uri, one in above:
+                if _first(one) > highest:
+                    check()
+                    retire(target.storage, location, uri, evid)
+
+
+def end_given_up(target: Target, database: str, source: str, check: Callable[[], None], before: ReplicaState, now: str) -> None:
+    """Ends what stands for a source's transactions where a policy replicates none any more, so that no dump has their ends.
+
+    Tables that stay are written by whom they are left to from then on.
+
+    Args:
+        target: the target side.
+        database: target database.
+        source: identity of the source.
         check: raises if the lock is lost; called before each end.
-        before: with which tables the replica was made, "" where that is not known.
+        before: state of the replica, which says with which tables it was made.
         now: with which it is made from here on.
     """
-    if before != now and before and now and PolicyScope.parse(before).transactions and not PolicyScope.parse(now).transactions:
-        end_replayed(target, database, policy, check)
+    had = before.scope
+    if had != now and had and now and PolicyScope.parse(had).transactions and not PolicyScope.parse(now).transactions:
+        end_replayed(target, database, policy_of(source, database), check)
+        retire_not_given_out(target, database, source, before.applied or 0, check)
 
 
 def _staying(metastore: Metastore, database: str, names: Collection[str], ended: Collection[int]) -> list[int]:
@@ -200,3 +239,8 @@ def _written(target: Target, table: Table, beside: tuple[str, ...]) -> Iterator[
 def _beside(tables: Mapping[str, Table], name: str) -> tuple[str, ...]:
     """What the paths of other tables' files begin with."""
     return tuple(f"{directory_of(one)}/" for other, one in tables.items() if other != name)
+
+
+def _first(one: AcidDirectory) -> int:
+    """The first write id that shows a directory to readers."""
+    return one.last if one.kind == "base" else one.first
