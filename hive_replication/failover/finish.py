@@ -12,7 +12,7 @@ from hive_replication.failover.changes import changes, untold
 from hive_replication.failover.phases import SOURCE, TARGET
 from hive_replication.failover.sides import Sides, mark_replica, set_parameters, set_parameters_of_target
 from hive_replication.failover.status import FailoverStatus, status
-from hive_replication.load.operations.left_open import end_replayed, end_snapshots
+from hive_replication.load.operations.left_open import end_replayed, end_snapshots, retire_not_given_out
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.failover_marks import (
     FailoverMarks,
@@ -127,12 +127,13 @@ def open_target(sides: Sides, kind: Kind) -> None:
             _require_ready_still(sides, found)
         if replica_state(found) != state:
             raise Refused(f"{name!r} was loaded at the same moment: run it again")
-        replayed = policy_of(state.source, name)
-        end_snapshots(sides.connection.target, name, replayed, lock.check)  # which are whole, and hidden else
-        end_replayed(sides.connection.target, name, replayed, lock.check)
+        replayed, target = policy_of(state.source, name), sides.connection.target
+        end_snapshots(target, name, replayed, lock.check)  # which are whole, and hidden else
+        end_replayed(target, name, replayed, lock.check)
+        retire_not_given_out(target, name, state.source, state.applied or 0, lock.check)
         half = _half_made(metastore, name, state)
         lock.check()
-        policy, until = sides.connection.target.policy.name, metastore.current_event_id()
+        policy, until = target.policy.name, metastore.current_event_id()
         set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, until, kind, half))
 
 

@@ -19,7 +19,6 @@ from hive_replication.load.journal.journal_writer import JournalWriter, Repairs
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.left_open import end_given_up
-from hive_replication.load.operations.transactions import replay_policy
 from hive_replication.load.plan.collapse_savings import saved
 from hive_replication.load.plan.conflicts import Conflicts, refuse_other_writers
 from hive_replication.load.plan.load_plan import SegmentPlan
@@ -261,11 +260,11 @@ class Session:
             whole: whether the load was of the whole database.
         """
         changed = self.tally.applied or self.reader.header.recovery  # the last entry tells a restored target
-        noted, check, before = not self.dry and self.exists and bool(changed), self.replica.check, self.state.scope
+        noted = not self.dry and self.exists and bool(changed)
         if noted:
             self.journal().state(state)
         if not self.dry:
-            end_given_up(self.target, self.database, replay_policy(self.mapping), check, before, state.scope)
+            end_given_up(self.target, self.database, self.identity, self.replica.check, self.state, state.scope)
         self.replica.write_state(state)
         if noted:
             self.journal().done(state.applied if whole else None)

@@ -12,7 +12,7 @@ from functools import partial
 
 from hive_replication.errors import Outdated, Refused
 from hive_replication.load.journal.restored import require_unrestored
-from hive_replication.load.operations.left_open import end_replayed
+from hive_replication.load.operations.left_open import end_replayed, retire_not_given_out
 from hive_replication.load.operations.transactions import replay_policy
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_lanes import with_held
@@ -110,13 +110,13 @@ def left_undone(session: Session) -> frozenset[str]:
 def end_transactions(session: Session) -> None:
     """Ends what stands for transactions of the source before a recovery: their ends came before its dump, and are never loaded.
 
-    Until the load has made their tables anew these are lost: neither a window nor another recovery has what was written.
+    Until the load has made their tables anew these are lost: neither a window nor another recovery has what was written. Of a
+    table that is equal, the source may give the next write ids to others than before.
     """
-    header = session.reader.header
+    header, target, check = session.reader.header, session.target, session.replica.check
     if header.recovery and header.acid and not session.dry:
-        end_replayed(
-            session.target, session.database, replay_policy(session.mapping), session.replica.check, partial(_note_lost, session)
-        )
+        end_replayed(target, session.database, replay_policy(session.mapping), check, partial(_note_lost, session))
+        retire_not_given_out(target, session.database, session.identity, header.to_evid, check, half_made=False)
 
 
 def is_purged(source: Metastore, state: ReplicaState, position: int) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from typing import Any
 import pytest
 
 from hive_replication import failover, history
+from hive_replication.acid.directories import read_by
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.cli.main import run
 from hive_replication.connect import Reachable, connect
+from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.failover.sides import set_parameters
@@ -24,6 +28,7 @@ from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy, save_policy
+from tests.faults import Killed
 from tests.ledger import Ledger, make
 from tests.pair import AWAY, Direction, both_ways, killed_after
 
@@ -409,3 +414,60 @@ def test_transactions(cluster: Cluster, source4: Side, target4: Side, unique: st
     ours.write("a", "5")
     assert ours.replicate().held == ()
     assert there.differences() == {}
+
+
+@dataclass
+class _LosesOne:
+    """Copies all files but those of a name, then the process ends."""
+
+    copier: Copier
+    lost: str
+
+    def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
+        yield from self.copier.copy([one for one in tasks if not one.target.endswith(f"/{self.lost}")])
+        raise Killed
+
+
+def _seen(ledger: Ledger) -> set[str]:
+    """The rows of the target's table a that a reader sees."""
+    files, ids = ledger.files(source=False), ledger.write_ids(source=False)
+    read = read_by({one.partition("/")[0] for one in files}, ids)
+    return {row for one, data in files.items() if one.partition("/")[0] in read for row in data.decode().split()}
+
+
+def test_a_transaction_of_which_a_part_has_arrived_is_never_seen(
+    cluster: Cluster, source4: Side, target4: Side, unique: str
+) -> None:
+    """Hive forgot that it was aborted, and showed its part; one that had no write id yet came with the next own write."""
+    there, back = both_ways(cluster, unique, source4.name, target4.name)
+    ours, theirs = make(there.connection, unique), Ledger(back.connection, None, unique)  # type: ignore[arg-type]
+    ours.write("a", "1")
+    assert ours.replicate().held == ()
+    writer = ours.begin()
+    writer.insert("a", "half\n")
+    writer.insert("a", "lost\n", name="000001_0")
+    writer.commit()
+    metastore = there.connection.source.metastore
+    table = metastore.table(unique, "a")
+    assert table is not None
+    table.parameters = {**table.parameters, "colour": "red"}
+    metastore.alter_table(unique, "a", table)
+    writer = ours.begin()
+    writer.insert("a", "early\n", name="000007_0")
+    writer.commit()
+    sides, dump = there.connection, ours.dump(ours.applied())
+    with pytest.raises(Killed):
+        repl_load(sides.target, ReplLoad(dump.directory, unique), sides.store, _LosesOne(sides.copier, "000001_0"))
+    there_now = ours.files(source=False).values()
+    assert (set(there_now), ours.highest(source=False), _seen(ours)) == ({b"1\n", b"half\n", b"early\n"}, 2, {"1"})
+
+    failover.plan(sides, unique, AWAY)
+    assert len(ours.files(source=False)) == 3, "a plan changes nothing"
+    assert failover.start_unplanned(sides, unique, AWAY).phase == "opened"
+    assert _seen(ours) == {"1"}
+    theirs.write("a", "own")
+    until = time.monotonic() + 60
+    while ours.write_ids(source=False).aborted and time.monotonic() < until:
+        time.sleep(0.5)
+    assert ours.write_ids(source=False) == WriteIds(3), "Hive does not forget it any more"
+    assert _seen(ours) == {"1", "own"}

@@ -251,7 +251,8 @@ def test_tables_that_an_interrupted_load_was_making_are_opened_as_unfinished(
     """Nobody knew of them, and "nothing would be lost"; of those that are whole, the last write is shown before all else ends."""
     connection, _, target = pair
     ended, module = Mock(), import_module("hive_replication.failover.finish")
-    for name in ("end_snapshots", "end_replayed"):
+    steps = ["end_snapshots", "end_replayed", "retire_not_given_out"]
+    for name in steps:
         monkeypatch.setattr(module, name, getattr(ended, name))
     target.parameters = replace(LEVEL, checkpoint="hdfs://d/killed").parameters()
     ours = {SOURCE: LEVEL.source}
@@ -259,7 +260,7 @@ def test_tables_that_an_interrupted_load_was_making_are_opened_as_unfinished(
     (lag,) = lags_reachable(connection, Reachable(source="down"), ["db"])
     assert (lag.loading, LagReader(connection.source, connection.target).read()[0].loading) == ("hdfs://d/killed",) * 2
     failover.start_unplanned(connection, "db", Reachable(source="down"))
-    assert [call[0] for call in ended.method_calls] == ["end_snapshots", "end_replayed"]
+    assert [call[0] for call in ended.method_calls] == steps
     assert failover.status(connection, "db", Reachable(source="down")).unfinished == ("half",)
 
 

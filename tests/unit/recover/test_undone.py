@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import ANY, Mock, call
 
 import pytest
 
@@ -45,6 +46,8 @@ def test_what_stands_for_transactions_ends_before_a_recovery_is_loaded(monkeypat
     monkeypatch.setattr(
         source_history, "end_replayed", lambda _, database, policy, _check, _note: done.append((database, policy))
     )
+    retired = Mock()
+    monkeypatch.setattr(source_history, "retire_not_given_out", retired)
     monkeypatch.setattr(bootstrap, "end_snapshots", lambda *_: None)
     monkeypatch.setattr(Loading, "carry_out", lambda *_: done.append("tables"))
     monkeypatch.setattr(Loading, "finish", lambda *_, **__: None)
@@ -53,11 +56,13 @@ def test_what_stands_for_transactions_ends_before_a_recovery_is_loaded(monkeypat
         session.copier = cast("Any", object())
         bootstrap.load_objects(session, repair=True)
     assert (done[0], set(done[1:])) == (("db", policy_of(SOURCE, "db")), {"tables"})
+    assert retired.call_args_list == [call(ANY, "db", SOURCE, 60, ANY, half_made=False)], "a killed one goes on with its files"
 
 
 def test_tables_whose_transactions_were_ended_are_lost_until_the_recovery_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the next recovery takes them for equal, or a window passes commits of which the target knows nothing any more."""
     monkeypatch.setattr(source_history, "end_replayed", lambda *args: args[-1](["t"]))
+    monkeypatch.setattr(source_history, "retire_not_given_out", Mock())
 
     def fails(*_: object) -> None:
         raise Unreachable("the target")

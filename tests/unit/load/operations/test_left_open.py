@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock, call
+from unittest.mock import MagicMock, Mock, call
 
 import pytest
 
@@ -15,13 +15,14 @@ from hive_replication.errors import LockLost
 from hive_replication.load import session
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.operations import left_open
-from hive_replication.load.operations.left_open import end_given_up, end_left, end_replayed
+from hive_replication.load.operations.left_open import end_given_up, end_left, end_replayed, retire_not_given_out
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.plan.conflicts import Conflicts
+from hive_replication.load.replica.state import SOURCE as SOURCE_OF
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.faults import MetastoreError
-from hive_replication.metastore.types import Database, StorageDescriptor, Table
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import PolicyScope, Root
 from hive_replication.storage import Storage
 from tests.bootstraps import SOURCE, header, loading
@@ -29,6 +30,27 @@ from tests.bootstraps import SOURCE, header, loading
 
 def check() -> None:
     """The lock is held."""
+
+
+def local_target(metastore: Any, folder: Path) -> Target:
+    """A target whose tables lie in a folder."""
+    policy: Any = SimpleNamespace(external_root=None, functions_root=None, target=SimpleNamespace(paths=()))
+    storage = Storage((Root(uri=f"file://{folder}"),))
+    return Target(metastore, storage, policy, storage)
+
+
+def lying(folder: Path, name: str, *directories: str, **parameters: str) -> Table:
+    """A transactional table with some directories, each of one file."""
+    for one in directories:
+        (folder / "db" / name / one).mkdir(parents=True)
+        (folder / "db" / name / one / "bucket_00000").touch()
+    made = {"transactional": "true", **parameters}
+    return Table(name, "db", partitionKeys=[], parameters=made, sd=StorageDescriptor(location=f"file://{folder}/db/{name}"))
+
+
+def names(folder: Path) -> list[str]:
+    """What a folder holds."""
+    return sorted(one.name for one in folder.iterdir())
 
 
 @pytest.mark.parametrize("feeds", [True, False])
@@ -50,6 +72,7 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
     metastore.replayed_among.return_value = [70]  # the other one is of a user
     metastore.open_replayed.return_value = frozenset[int]()
     metastore.write_ids_of.side_effect = lambda one, _database, _names: iter([("t", 2 if one == 70 else 3)])
+    metastore.snapshots.return_value = frozenset[int]()
     metastore.sources_of.return_value = iter([5, 6])
     policy: Any = SimpleNamespace(external_root=None, functions_root=None, target=SimpleNamespace(paths=()))
     storage = Storage((Root(uri=f"file://{tmp_path}"),))
@@ -59,11 +82,11 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
     committed = [one.args for one in metastore.replay_commit.call_args_list]
     aborted = [one.args for one in metastore.abort_replayed.call_args_list]
     left = sorted(one.name for one in place.iterdir())
+    assert left == [*others], "Hive forgets that it was aborted, and readers saw what had arrived of it"
     if feeds:
         assert (committed, aborted) == ([("p", 5, "db", ()), ("p", 6, "db", ())], [])
-        assert left == [*others]
     else:
-        assert (committed, aborted, len(left)) == ([], [("p", [70], check, ())], 6)
+        assert (committed, aborted) == ([], [("p", [70], check, ())])
 
 
 def test_data_stays_where_the_lock_is_lost_before_it_is_removed(tmp_path: Path) -> None:
@@ -85,7 +108,15 @@ def test_data_stays_where_the_lock_is_lost_before_it_is_removed(tmp_path: Path) 
 
 def test_of_one_table_those_are_ended_that_write_to_no_other() -> None:
     side = target()
-    tables = [Table(tableName=name, dbName="db", parameters={"transactional": "true"}) for name in ("t", "u")]
+    tables = [
+        Table(
+            tableName=name,
+            dbName="db",
+            parameters={"transactional": "true"},
+            sd=StorageDescriptor(location=f"hdfs://d/db/{name}"),
+        )
+        for name in ("t", "u")
+    ]
     side.metastore.tables.side_effect = lambda *_: iter(tables)
     side.metastore.table_names.return_value = ["t", "u"]
     side.metastore.write_ids.return_value = {"t": WriteIds(4, frozenset({2, 3, 4})), "u": WriteIds(2, frozenset({1, 2}))}
@@ -130,10 +161,13 @@ def target(*, feeds: bool = False, **more: Any) -> Any:
     metastore.open_replayed.side_effect = [frozenset({70, 71}), frozenset({71})]
     metastore.sources_of.return_value = iter([5, 6])
     metastore.write_ids.return_value, metastore.tables.return_value, metastore.table_names.return_value = {}, iter(()), []
+    metastore.snapshots.return_value = frozenset[int]()
     metastore.functions.return_value = metastore.procedures.return_value = []
     policy = SimpleNamespace(owners={}, locations={}, read_only=False, functions_root=None)
     places = Mock(return_value=("hdfs://d/db",))
-    return SimpleNamespace(metastore=metastore, policy=policy, feeds=Mock(return_value=feeds), default_locations=places)
+    side = SimpleNamespace(metastore=metastore, policy=policy, feeds=Mock(return_value=feeds), default_locations=places)
+    side.storage = MagicMock()  # has no files
+    return side
 
 
 @pytest.mark.parametrize("feeds", [True, False])
@@ -198,7 +232,7 @@ def test_a_policy_that_gives_up_transactional_tables_ends_what_is_open(
 ) -> None:
     """No dump of it has the ends of the source's transactions any more."""
     side = target()
-    end_given_up(side, "db", "p", check, before.text if before else "", now.text)
+    end_given_up(side, "db", SOURCE, check, ReplicaState(SOURCE, 50, scope=before.text if before else ""), now.text)
     assert side.metastore.abort_replayed.called == ends
 
 
@@ -212,4 +246,99 @@ def test_a_load_after_which_transactional_tables_are_left_out_ends_what_is_open(
     load = loading(ReplicaState(SOURCE, 50, scope=before), header(60), ())
     load.copier = Mock()
     load.finish(ReplicaState(SOURCE, 60, scope=now), whole=True)
-    assert done.call_args.args[1:] == ("db", policy_of(SOURCE, "db"), load.replica.check, before, now)
+    assert done.call_args.args[1:] == ("db", SOURCE, load.replica.check, ReplicaState(SOURCE, 50, scope=before), now)
+
+
+def test_a_kept_table_that_a_policy_gives_up_has_nothing_of_what_was_not_committed(tmp_path: Path) -> None:
+    """It is somebody's own from then on: the next write there got the id of what had arrived of the source's."""
+    here = ("delta_0000002_0000002", "delta_0000003_0000003")
+    side, metastore = given_out(tmp_path, 2, lying(tmp_path, "t", *here, **{SOURCE_OF: SOURCE}))
+    metastore.open_transactions.return_value = []
+    before = ReplicaState(SOURCE, 50, scope=PolicyScope().text)
+    end_given_up(side, "db", SOURCE, check, before, PolicyScope(acid=False).text)
+    assert names(tmp_path / "db/t") == ["delta_0000002_0000002"]
+
+
+def given_out(folder: Path, highest: int, *tables: Table) -> tuple[Target, Any]:
+    """A target of whose tables some write ids were given out."""
+    metastore = Mock(features=SimpleNamespace(major=4))
+    metastore.database.return_value = Database("db", locationUri=f"file://{folder}/db", parameters={})
+    metastore.table_names.return_value = [one.tableName for one in tables]
+    metastore.tables.side_effect = lambda *_: iter(tables)
+    metastore.write_ids.return_value = {one.tableName: WriteIds(highest) for one in tables}
+    metastore.open_replayed.return_value = frozenset[int]()
+    metastore.max_write_id.return_value = highest
+    return local_target(metastore, folder), metastore
+
+
+def test_what_was_copied_for_write_ids_that_were_not_given_out_is_retired(tmp_path: Path) -> None:
+    """All files of a lane are copied at once: the next writer's rows were those of a later transaction, too."""
+    read = ["base_0000001", "delta_0000002_0000002_0000", "delta_0000002_0000003", "delta_0000004_0000004_v0000009"]
+    above = [".repl-base_0000004", "base_0000003", "delete_delta_0000003_0000003_0000", "delta_0000003_0000004", "_tmp"]
+    ours, theirs = lying(tmp_path, "t", *read, *above, **{SOURCE_OF: SOURCE}), lying(tmp_path, "own", "delta_0000003_0000003")
+    side, _ = given_out(tmp_path, 2, ours, theirs)
+    for _ in range(2):  # as after a kill
+        retire_not_given_out(side, "db", SOURCE, 7, check)
+        assert names(tmp_path / "db/t") == sorted([*read, "_tmp"])
+    assert [one.rpartition("-")[0] for one in names(tmp_path / "db/.repl/retired/7/t")] == sorted(above[:-1])
+    assert names(tmp_path / "db/own") == ["delta_0000003_0000003"]
+
+
+def test_what_a_writer_wrote_meanwhile_stays(tmp_path: Path) -> None:
+    """Nobody refuses writers on a replica: who writes has been given the write id, but perhaps after the first look at it."""
+    side, metastore = given_out(tmp_path, 2, lying(tmp_path, "t", "delta_0000003_0000003", **{SOURCE_OF: SOURCE}))
+    metastore.max_write_id.side_effect = [2, 3]
+    retire_not_given_out(side, "db", SOURCE, 7, check)
+    assert names(tmp_path / "db/t") == ["delta_0000003_0000003"]
+
+
+def test_nothing_is_retired_once_the_lock_is_lost(tmp_path: Path) -> None:
+    side, _ = given_out(tmp_path, 2, lying(tmp_path, "t", "delta_0000003_0000003", **{SOURCE_OF: SOURCE}))
+    with pytest.raises(LockLost):
+        retire_not_given_out(side, "db", SOURCE, 7, Mock(side_effect=LockLost("the lock on db was lost")))
+    assert names(tmp_path / "db/t") == ["delta_0000003_0000003"]
+
+
+@pytest.mark.parametrize("half_made", [True, False])
+def test_a_table_that_is_being_made_is_gone_on_with_unless_it_is_opened(tmp_path: Path, *, half_made: bool) -> None:
+    """It gets its write ids last; opened as it was, it showed files of the bootstrap after a few writes, and hid these."""
+    tables = [
+        lying(tmp_path, name, "base_0000005", **{SOURCE_OF: SOURCE, "repl.last.id": evid})
+        for name, evid in (("half", "0"), ("t", "4"))
+    ]
+    side, _ = given_out(tmp_path, 0, *tables)
+    retire_not_given_out(side, "db", SOURCE, 7, check, half_made=half_made)
+    assert [names(tmp_path / "db" / one) for one in ("half", "t")] == [[] if half_made else ["base_0000005"], []]
+
+
+def test_directories_of_other_tables_and_beyond_the_roots_are_left_alone(tmp_path: Path) -> None:
+    """Somebody pointed partitions there: what lies in them has write ids of another table, and readers."""
+    t, u = (lying(tmp_path, name, "delta_0000003_0000003", **{SOURCE_OF: SOURCE}) for name in ("t", "u"))
+    t.partitionKeys = [FieldSchema("ds", "string")]
+    side, metastore = given_out(tmp_path, 2, t, u)
+    metastore.max_write_id.side_effect = lambda _, name: 2 if name == "t" else 3
+    elsewhere = (u.sd.location, "hdfs://elsewhere/t", f"file://{tmp_path}/db/t/gone")
+    metastore.partitions.side_effect = lambda *_: iter(Partition(sd=StorageDescriptor(location=one)) for one in elsewhere)
+    retire_not_given_out(side, "db", SOURCE, 7, check)
+    assert (names(tmp_path / "db/t"), names(tmp_path / "db/u")) == ([], ["delta_0000003_0000003"])
+
+
+def test_a_metastore_without_transactions_is_asked_for_no_write_ids() -> None:
+    side = target()
+    side.metastore.features.major = 3
+    retire_not_given_out(side, "db", SOURCE, 7, check)
+    assert side.metastore.mock_calls == []
+
+
+def test_files_of_a_transaction_are_deleted_before_it_is_aborted(tmp_path: Path) -> None:
+    """Killed in between, the next try finds it by its open write id. What shows a new table stays: others wrote its files."""
+    here = [f"delta_000000{number}_000000{number}" for number in (2, 3, 4)]
+    side, metastore = given_out(tmp_path, 4, lying(tmp_path, "t", *here))
+    metastore.write_ids.side_effect = [{"t": WriteIds(4, frozenset({3, 4}))}, {"t": WriteIds(4)}]
+    metastore.open_transactions.return_value = metastore.replayed_among.return_value = [70, 71]
+    metastore.write_ids_of.side_effect = lambda one, *_: iter([("t", one - 67)])
+    metastore.snapshots.return_value = frozenset({71})
+    left = list[list[str]]()
+    metastore.abort_replayed.side_effect = lambda *_: left.append(names(tmp_path / "db/t"))
+    end_replayed(side, "db", "p", check)
+    assert left == [[here[0], here[2]]]
