@@ -14,12 +14,13 @@ from hive_replication.process import account
 from hive_replication.storage.client_errors import Busy
 from hive_replication.storage.file_status import AlreadyExists, Denied, StorageError
 
-# How a whole HDFS says that it serves nobody now, in the text of a RuntimeError.
-_DOWN = ("SafeModeException", "RetriableException", "StandbyException", "There are 0 datanode(s) running")
+# How a whole HDFS says that it serves nobody now: by an exception, or in the text of one of this kind.
+_DOWN = ("SafeModeException", "RetriableException", "StandbyException")
+_NO_DATANODES = re.compile(r'\.IOException", ".*There are 0 datanode\(s\) running', re.DOTALL)
 #: A delegation token that is not known, or too old.
 NO_TOKEN = "InvalidToken"  # noqa: S105 (a name of Hadoop's)
 # Hadoop's exceptions and hdfs-native's errors that pass by themselves.
-_TRANSIENT = (*_DOWN, "DataTransferError", "BlocksNotFound", NO_TOKEN)
+_TRANSIENT = ("DataTransferError", "BlocksNotFound", NO_TOKEN)
 # All that hdfs-native says where it came without Kerberos and has to, and where a NameNode ends for other reasons.
 _DROPPED = "RPC listener disconnected"
 # How hdfs-native says that the KMS answers nobody now. A 500 may be about one key that is gone, and a "KMS HTTP error" does not
@@ -55,13 +56,22 @@ _RPC = re.compile(r'(?:Fatal)?RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.
 def is_transient(error: BaseException) -> bool:
     """Whether the same call may succeed a little later. Connections are repeated by the clients themselves."""
     if isinstance(error, RuntimeError):
-        return any(name in str(error) for name in _TRANSIENT) or _KMS_DOWN.match(str(error)) is not None
+        passing = any(name in _kind(str(error)) for name in _TRANSIENT)
+        return passing or is_down(error) or _KMS_DOWN.match(str(error)) is not None
     return isinstance(error, Busy)
 
 
 def is_down(error: BaseException) -> bool:
     """Whether a whole HDFS says that it serves nobody now."""
-    return isinstance(error, RuntimeError) and any(name in str(error) for name in _DOWN)
+    if not isinstance(error, RuntimeError):
+        return False
+    return any(name in _kind(str(error)) for name in _DOWN) or _NO_DATANODES.search(str(error)) is not None
+
+
+def _kind(text: str) -> str:
+    """The part of an error of hdfs-native that tells what it is: what follows may name a file, which may have any name."""
+    found = _RPC.search(text)
+    return found["kind"] if found else text.partition('"')[0]
 
 
 def is_unanswered(error: BaseException) -> bool:
@@ -117,19 +127,15 @@ def _without_panic() -> Generator[None]:
 
 def _of_hdfs(uri: str, root: str, error: RuntimeError) -> ReplicationError:
     text, words = str(error), _first_line(error)
+    if DENIED in _kind(text):
+        return Denied(_denied(uri, words))
     if any(mark in text for mark in _TAKEN):
         return AlreadyExists(f"{uri} exists already")
-    if is_down(error) or _lacks_token(text):
+    if is_down(error) or NO_TOKEN in _kind(text):
         return Unreachable(f"the storage root {root} cannot be used now: {words}")
     if _KMS_DOWN.match(text):
         return Unreachable(f"the KMS of the storage root {root}, which has the keys of its encryption zones, gives none: {words}")
     return Denied(_denied(uri, words)) if DENIED in text else StorageError(f"{uri}: {words}")
-
-
-def _lacks_token(text: str) -> bool:
-    """Whether an HDFS refuses this process; by the name of its exception alone, as files may have any name."""
-    found = _RPC.search(text)
-    return found is not None and found["kind"].endswith(NO_TOKEN)
 
 
 def _denied(uri: str, text: str) -> str:

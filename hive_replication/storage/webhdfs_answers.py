@@ -97,14 +97,15 @@ def error_of(path: str, status: int, body: str) -> Exception:
         return FileNotFoundError(path) if known else not_webhdfs(path, body.encode())
     if is_of_gateway(status, body):
         return Busy(f"a proxy answers {status} in place of WebHDFS: {text}")
-    if "FileAlreadyExistsException" in text:
+    kind = _of_exception(body, "exception") or text  # its message may name a file, which may have any name
+    if "FileAlreadyExistsException" in kind:
         return FileExistsError(path)
-    if "StandbyException" in text or "RetriableException" in text:
+    if "StandbyException" in kind or "RetriableException" in kind:
         return Busy(f"WebHDFS answered {status}: {text}")
+    if status == 401 or "AccessControlException" in kind or "SecurityException" in kind:
+        return PermissionError(errno.EACCES, f"WebHDFS refuses: {message(body) or text}", path)
     if "is under construction" in text:
         return StillOpen(f"{path} is still being written: HDFS has no checksum of it yet")
-    if status == 401 or "AccessControlException" in text or "SecurityException" in text:
-        return PermissionError(errno.EACCES, f"WebHDFS refuses: {message(body) or text}", path)
     # Hadoop answers 403 to any IOException that it knows no better code for.
     failing, final = (AnsweredFailing, Answered) if message(body) else (Failing, ReplicationError)
     return (failing if status >= 500 else final)(f"WebHDFS answered {status} for {path}: {text}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.storage import Denied, StorageError
 from hive_replication.storage.failures import is_transient, plain, translated
+from hive_replication.storage.webhdfs_answers import error_of
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,20 @@ def test_an_hdfs_that_serves_nobody_is_unreachable(raw: str) -> None:
         translated("hdfs://t/x", "hdfs://t/"),
     ):
         raise RuntimeError(raw)
+
+
+@pytest.mark.parametrize("name", ["StandbyException", "SafeModeException", "RetriableException", "FileAlreadyExistsException"])
+@pytest.mark.parametrize("web", [False, True])
+def test_the_name_of_a_file_says_nothing_of_its_hdfs(name: str, *, web: bool) -> None:
+    """One such directory that may not be read ended each dump of its database."""
+    text = f'Permission denied: user=repl, access=READ_EXECUTE, inode="/t/p={name}":alice:alice:drwx------'
+    kind = "org.apache.hadoop.security.AccessControlException"
+    body = json.dumps({"RemoteException": {"exception": "AccessControlException", "javaClassName": kind, "message": text}})
+    escaped = text.replace('"', '\\"')
+    error = error_of("/t", 403, body) if web else RuntimeError(f'RPCError("{kind}", "{escaped}")')
+    assert not is_transient(error)
+    with pytest.raises(Denied, match=f"the account repl lacks rx on /t/p={name}"), translated("hdfs://t/x", "hdfs://t/"):
+        raise error
 
 
 _KMS = "http://kms:9600/kms/v1/keyversion/k%400/_eek?eek_op=decrypt"
