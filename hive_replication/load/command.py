@@ -38,6 +38,7 @@ from hive_replication.load.report import Held, LoadReport, Skipped
 from hive_replication.load.report_log import log_report
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_other_recovery, require_not_passed_by, without_mark
+from hive_replication.load.unlogged_aborts import end_unlogged
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
 from hive_replication.logs import about
@@ -192,6 +193,8 @@ class _Load:
             self.earlier, self.session = self.journal, part
             held = held_after(self._carried_out(part, source, repair=repair, only=only), held)
         session = replace(session, held=held)
+        if only is None:
+            end_unlogged(session, source)
         with_privileges(session, source, lock.check)
         report = session.report(began)
         log_report(report)

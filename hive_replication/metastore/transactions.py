@@ -120,6 +120,10 @@ class Transactions(Calls):
         """Transactions that are open, those that only read left out."""
         return self._unfinished().open
 
+    def transactions_now(self) -> WriteIds:
+        """All transactions that are open or aborted, and the greatest that there is."""
+        return self._unfinished(())
+
     def open_replayed(self) -> frozenset[int]:
         """Transactions that are open and stand for those of a source."""
         return self._unfinished(_OWN).open
@@ -150,6 +154,10 @@ class Transactions(Calls):
         """The write ids that a transaction has of some tables: those that are hidden if it alone is taken for open."""
         for name, seen in self._answered(db, tables, _alone(transaction)).items():
             yield from ((name, write_id) for write_id in sorted(seen.open))
+
+    def open_writes(self, db: str, tables: Iterable[str]) -> frozenset[tuple[str, int]]:
+        """Open write ids of tables; of a table whose committed ones the metastore has removed, it may tell the lowest alone."""
+        return frozenset((name, write_id) for name, seen in self._answered(db, tables).items() for write_id in seen.open)
 
     def abort(self, transactions: Iterable[int]) -> None:
         """Aborts transactions; those that ended meanwhile stay as they are."""
