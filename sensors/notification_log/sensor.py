@@ -16,7 +16,8 @@ from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.load.records import last_asked
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.plans.approval import Approvals
+from hive_replication.logs import reason
+from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import Names, Stage
 from repl_assets.typed import running_sensor
@@ -32,7 +33,7 @@ from sensors.notification_log.log_scan import killed_loads, replicas, states, to
 from sensors.notification_log.operator_actions import observations, unobserved
 from sensors.notification_log.run_history import RunHistory, run_history
 from sensors.notification_log.run_requests import forget_old_windows, new_keys, run_request
-from sensors.notification_log.runs import Decision, limited
+from sensors.notification_log.runs import Decision, limited, without
 
 DAY = 86_400.0
 _KEPT_RECORDS = 200
@@ -189,12 +190,17 @@ def _with_approval(
     databases = decision.databases
     if not databases:
         return decision
-    approvals = Approvals.of(policy)
-    planned = {
-        one.database: pending(one, current, approvals.waiting(policy.target_of(one.database)))
-        for one in seen
-        if one.database in databases
-    }
+    approvals, planned, unread = Approvals.of(policy), dict[str, PlannedWindow | None](), dict[str, str]()
+    for one in seen:
+        if one.database not in databases:
+            continue
+        try:
+            planned[one.database] = pending(one, current, approvals.waiting(policy.target_of(one.database)))
+        except Unreachable:
+            raise
+        except (ReplicationError, ValueError) as error:  # of this database only
+            unread[one.database] = f"its plans below {policy.dump_root}/.plans cannot be read: {reason(error)}"
+    decision = without(decision, unread)
     return with_approval(now, decision, planned, history.last_plan, {one.database: one.applied for one in seen})
 
 
