@@ -114,7 +114,7 @@ def load_repair(
         progress: shows the progress.
 
     Raises:
-        BadRequest: the target database is no finished replica.
+        BadRequest: the target database is no finished replica, or the dump is of something else.
         Refused: another load runs, the target's object is not our replica, or somebody has undone it meanwhile.
         Outdated: windows were loaded after each dump.
     """
@@ -140,7 +140,13 @@ def _load(
     progress: Progress | None,
     directory: str,
 ) -> Repair:
-    evid, name = connection.store.header(directory).to_evid, connection.target.policy.target_of(database)
+    header, name = connection.store.header(directory), connection.target.policy.target_of(database)
+    if header.kind != "bootstrap" or (header.scope.database, header.scope.table) != (database, table):
+        what = f"{database}.{table}" if table else database
+        raise BadRequest(
+            f"the dump {directory} is none of {what} as it was at the source, by which it is repaired: dump it again"
+        )
+    evid = header.to_evid
     if table is None:
         release(connection.target, name, stood=stood)  # not where nothing is repaired
         stood = stood.released()
@@ -149,7 +155,7 @@ def _load(
         events.append(before)
         if before.held:
             _LOG.warning("events before the repair are held: %s", before.held[0].reason, extra=about(name, table))
-            some = connection.store.header(directory).scope.partitions
+            some = header.scope.partitions
             if some is not None and to_dump(connection, database, table, some) is None:
                 raise Outdated(f"the events before the partitions are held: all of {table} is to be dumped")
     load = repl_load(

@@ -113,7 +113,7 @@ def policy_definitions(
             *([same_objects_job(specs, databases)] if SAME_OBJECTS in policy.checks.run else []),
         ],
         schedules=schedules,
-        sensors=[notification_log_sensor(policy, settings or SensorSettings()), *sensors],
+        sensors=[notification_log_sensor(specs, databases, settings or SensorSettings()), *sensors],
         resources=needed,
     )
 

@@ -14,11 +14,13 @@ from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable
 from repl_assets.catalog.keys import Stage, partition_key, partition_name
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.not_held import record_held
-from repl_assets.recording.metadata import dump_materializations, dump_metadata, load_metadata, text_of
+from repl_assets.recording.metadata import dump_materializations, dump_metadata, is_dump, load_metadata, text_of
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
 from repl_assets.steps.repair import NOT_REPAIRED, Failures
 from repl_assets.typed import MaterializeResult
+
+_MOST_READ = 1_000  # entries of a table's dump since the run began; behind more of them it is dumped again
 
 
 def dump_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
@@ -153,10 +155,15 @@ def _dump(engine: Engine, database: str, table: CatalogTable, partitions: tuple[
 
 
 def _dump_of_run(context: dg.AssetExecutionContext, key: dg.AssetKey) -> str:
-    """Directory of the dump that an earlier step of this run made, or ""."""
-    found = context.instance.fetch_materializations(dg.AssetRecordsFilter(asset_key=key), limit=1).records
-    made = found[0].asset_materialization if found and found[0].run_id == context.run.run_id else None
-    return text_of(made.metadata, "directory") if made else ""
+    """Directory of the dump that an earlier step of this run made, or "".
+
+    The entry of that dump is not always the last one: loads log what their events changed here, too, with the dump of these.
+    """
+    run = context.instance.get_run_record_by_id(context.run.run_id)
+    asked = dg.AssetRecordsFilter(asset_key=key, after_timestamp=run.start_time if run else None)
+    found = context.instance.fetch_materializations(asked, limit=_MOST_READ).records
+    own = (one.asset_materialization for one in found if one.run_id == context.run.run_id)
+    return next((text_of(made.metadata, "directory") for made in own if made and is_dump(made)), "")
 
 
 def _dump_first(context: dg.AssetExecutionContext, key: dg.AssetKey, result: DumpResult) -> str:

@@ -11,23 +11,12 @@ import time
 import dagster as dg
 
 from hive_replication.process import is_gone, lives
-from repl_assets.catalog.keys import HEARTBEAT_TAG, PROCESS_TAG
-from resources.heartbeat import LOST
+from resources.heartbeat import HEARTBEAT_TAG, LOST, PROCESS_TAG
 
 _RUN_ID = re.compile("[0-9a-f]{8}-[0-9a-f-]{27}")
 
 #: What is said of such a run.
 DEAD = "the process of this run ended without reporting a result"
-
-
-def process_tag(run_id: str, process: str) -> dict[str, str]:
-    """The tag of a run that says which process executes it.
-
-    Args:
-        run_id: of the run.
-        process: as :func:`hive_replication.process.this_process` says it.
-    """
-    return {PROCESS_TAG: f"{process} {run_id}"}
 
 
 def process_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:

@@ -27,14 +27,6 @@ SOURCE_TAG, TARGET_TAG = "hive_replication/source", "hive_replication/target"
 TAG_LENGTH = 200  # characters of a list of names; Dagster's storage on PostgreSQL indexes tags
 #: The policy whose objects a run's load left unrecorded; empty once they are recorded.
 UNRECORDED_TAG = "hive_replication/unrecorded"
-#: The process that executes a run, and the run's id: a sensor fails runs whose process has died.
-#:
-#: Dagster's default launcher notices a killed run only as long as the code server that started it lives. After a restart of all
-#: of Dagster such a run would count as running for ever, and its database would wait for it.
-#: Dagster does not show tags with its prefix for hidden ones, and gives them to runs that execute a run again.
-PROCESS_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/process"
-#: The run's own id, of runs that log signs of life (``resources.heartbeat``).
-HEARTBEAT_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/heartbeat"
 #: The policy of a run that loads databases; beside it stands, for each, the event after which it loads (:func:`loading_tag`).
 LOADING_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/loading"
 #: Name of the check that a replica is fresh, which windows and the lag sensor answer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import dagster as dg
 
@@ -102,25 +102,41 @@ def record_held(
     if state.held:
         shown = ", ".join(sorted(state.held))
         context.instance.add_run_tags(context.run_id, {HELD_TAG: shown[:TAG_LENGTH]})
-    run, target = specs.policy.checks.run, specs.policy.target_of(database.name)
+    for answer in held_answers(context.instance, specs, database, state, repaired=repaired):
+        log_evaluation(context, answer)
+
+
+def held_answers(
+    instance: dg.DagsterInstance, specs: Specs, database: CatalogDatabase, state: ReplicaState, *, repaired: bool
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """The answers of checks about held tables that differ from what Dagster shows.
+
+    Args:
+        instance: Dagster's.
+        specs: of the policy.
+        database: whose tables.
+        state: of its replica now.
+        repaired: whether a repair has changed the database: the checks of the whole database are answered again then.
+    """
+    names, run, target = specs.names, specs.policy.checks.run, specs.policy.target_of(database.name)
     if NOT_HELD in run:
         known = {one.name for one in database.tables}
-        failed = failed_tables(context.instance, specs.names, database.name, NOT_HELD, known, gone=True)
+        failed = failed_tables(instance, names, database.name, NOT_HELD, known, gone=True)
         tables = sorted(table for table in {*state.held, *failed} if database.overflow or table in known)
-        before = last_answers(context.instance, specs.names, database.name, NOT_HELD, tables)
+        before = last_answers(instance, names, database.name, NOT_HELD, tables)
         for table in tables:
-            key = EvaluationKey.of(specs.names, database.name, table, NOT_HELD)
+            key = EvaluationKey.of(names, database.name, table, NOT_HELD)
             found = held_finding(state, table, database.name, target).evaluation(key)
             last = before.get(table)
             if last is None or (last.passed, last.description) != (found.passed, found.description):
-                log_evaluation(context, found)
-    key = EvaluationKey.of_database(specs.names, database.name, NOTHING_HELD)
-    if repaired and NOTHING_HELD in run and last_failure(context.instance, key) is not None:
-        log_evaluation(context, _nothing_held(specs.names, database.name, target, state).evaluation(key))
-    key = EvaluationKey.of_database(specs.names, database.name, FILES_PROVEN)
-    if repaired and not state.held and FILES_PROVEN in run and last_failure(context.instance, key) is not None:
+                yield found
+    key = EvaluationKey.of_database(names, database.name, NOTHING_HELD)
+    if repaired and NOTHING_HELD in run and last_failure(instance, key) is not None:
+        yield _nothing_held(names, database.name, target, state).evaluation(key)
+    key = EvaluationKey.of_database(names, database.name, FILES_PROVEN)
+    if repaired and not state.held and FILES_PROVEN in run and last_failure(instance, key) is not None:
         # What a load could not prove belongs to tables that it held, and none is held any more.
-        log_evaluation(context, Finding({"not proven": 0}).evaluation(key))
+        yield Finding({"not proven": 0}).evaluation(key)
 
 
 def _nothing_held(names: Names, database: str, target: str, state: ReplicaState) -> Finding:

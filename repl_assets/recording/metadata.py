@@ -54,6 +54,11 @@ def dump_metadata(result: DumpResult) -> dict[str, Any]:
     } | ({"left out": markdown_table(("object", "why"), sorted(left), len(left))} if (left := header.left_out.items()) else {})
 
 
+def is_dump(made: dg.AssetMaterialization) -> bool:
+    """Whether an entry of a table's dump is of one that a step made, with :func:`dump_metadata`, and not of a load."""
+    return text_of(made.metadata, "kind") == "bootstrap"
+
+
 def dump_materializations(
     key: dg.AssetKey, result: DumpResult, partitions: Iterable[str | None]
 ) -> Iterator[dg.AssetMaterialization]:

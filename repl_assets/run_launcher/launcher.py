@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 import dagster as dg
 
 from hive_replication.process import identity, interrupt
-from repl_assets.catalog.dead_runs import DEAD, has_ended, process_of, process_tag
+from repl_assets.catalog.dead_runs import DEAD, has_ended, process_of
 from repl_assets.dagster_private import (
     GRPC_INFO_TAG,
     CheckRunHealthResult,
@@ -22,6 +22,7 @@ from repl_assets.dagster_private import (
     WorkerStatus,
     serialize_value,
 )
+from resources.heartbeat import process_tag
 
 PATIENCE = 60  # seconds for a fork
 

@@ -26,13 +26,12 @@ from hive_replication.load.report import LoadReport
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.parallel import ThresholdCalls
-from hive_replication.process import acting_as, this_process
+from hive_replication.process import acting_as
 from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
 from hive_replication.repair import Repair, load_repair, to_dump
 from hive_replication.statements import ReplDump, ReplLoad
-from repl_assets.catalog.dead_runs import process_tag
-from repl_assets.catalog.keys import DATABASE_TAG, HEARTBEAT_TAG, TAG_LENGTH, Names, Window, database_of
+from repl_assets.catalog.keys import DATABASE_TAG, TAG_LENGTH, Names, Window, database_of
 from repl_assets.recording.metadata import lag_figures, so_far
 
 if TYPE_CHECKING:
@@ -66,16 +65,12 @@ def connection_resource(context: StepContext | dg.SensorEvaluationContext, names
 
 
 def connected_engine(context: StepContext, names: Names) -> Engine:
-    """The engine for a step that requires the policy's resource.
-
-    The run is tagged with its process, so that a sensor notices when the process is killed, and with its databases.
-    """
+    """The engine for a step that requires the policy's resource; the run is tagged with its databases."""
     run = context.run
     resource = connection_resource(context, names)
     databases = run.tags.get(DATABASE_TAG) or _databases(run, names, resource.settings().databases)
-    tags = process_tag(run.run_id, this_process()) | {HEARTBEAT_TAG: run.run_id, DATABASE_TAG: databases}
-    if new := {name: value for name, value in tags.items() if value and run.tags.get(name) != value}:
-        context.instance.add_run_tags(run.run_id, new)
+    if databases and run.tags.get(DATABASE_TAG) != databases:
+        context.instance.add_run_tags(run.run_id, {DATABASE_TAG: databases})
     if (carried := _carried_policy(run.run_config, names)) and carried != getattr(resource, "policy", carried):
         context.log.warning("the policy in this run's configuration is not used, but the policy as it is loaded now")
     with as_dagster_failure():

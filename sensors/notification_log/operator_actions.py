@@ -1,13 +1,15 @@
 """What operators did on the command line, as observations in Dagster: undo, pauses, loads and repairs by hand, with who did it.
 
-They are read from the records below the dump root when the mark there says that there is a new one.
+They are read from the records below the dump root when the mark there says that there is a new one. The checks that they mend are
+answered, too: no run does it, and where the source is quiet no window.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
@@ -15,7 +17,11 @@ import dagster as dg
 from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError
 from hive_replication.load.records import Record, RecordStore
+from hive_replication.load.replica.target import state_of
+from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import Names
+from repl_assets.catalog.specs import Specs
+from repl_assets.checks.not_held import held_answers
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,6 +29,46 @@ _MOST = 20  # records of a database that are read
 _MOST_TABLES = 20  # of one action that are observed
 _OVERLAP = 60.0  # seconds by which clocks may differ; what was observed is not observed again
 _LONGEST = 10.0  # seconds of a tick for this; Dagster ends one after 60 s, and drops its cursor and its runs
+#: What may end that tables are held.
+_MENDS = frozenset({"window", "bootstrap", "table", "repair", "recovery", "catch-up", "release"})
+
+#: Is told what operators did, each with its source database.
+Mended = Callable[[Sequence[tuple[str, Record]]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OfHeldTables:
+    """The checks about held tables, answered again after what operators did.
+
+    Args:
+        instance: Dagster's.
+        connection: both sides.
+        specs: of the policy.
+        databases: its databases, with the tables that have assets.
+    """
+
+    instance: dg.DagsterInstance
+    connection: Connection
+    specs: Specs
+    databases: Sequence[CatalogDatabase]
+
+    def answer(self, new: Sequence[tuple[str, Record]]) -> None:
+        """Answers those of the databases concerned by what the replicas hold now: the states of the tick are from before.
+
+        Not those of tables that are partitions of one asset, of which Dagster takes no second answer outside of a run.
+        """
+        mended = {name for name, record in new if record.action in _MENDS}
+        for database in self.databases:
+            if database.name not in mended:
+                continue
+            try:
+                state = state_of(self.connection.target, database.name)
+            except ReplicationError as error:
+                _LOG.warning("the checks about held tables of %s are not answered: %s", database.name, error)
+                continue
+            for answer in held_answers(self.instance, self.specs, database, state, repaired=True):
+                if answer.partition is None:
+                    self.instance.report_runless_asset_event(answer)
 
 
 def unobserved(

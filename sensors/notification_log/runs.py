@@ -102,6 +102,13 @@ def _order(start: Start) -> tuple[int, float]:
     return -start.priority, start.since
 
 
+def without(decision: Decision, why: Mapping[str, str]) -> Decision:
+    """The decision without some databases, each with the reason; those that would share their runs go on."""
+    left = [replace(one, databases=tuple(name for name in one.databases if name not in why)) for one in decision.starts]
+    told = (f"{name}: {reason}" for name, reason in why.items())
+    return replace(decision, starts=tuple(one for one in left if one.databases), waiting=(*decision.waiting, *told))
+
+
 def limited(decision: Decision, since: Mapping[str, float], running: int, most: int) -> Decision:
     """As many of the runs as may be in progress at a time; the others come later, with what their databases have by then.
 

@@ -16,9 +16,12 @@ from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.load.records import last_asked
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.plans.approval import Approvals
+from hive_replication.logs import reason
+from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.policy import Policy
+from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import Names, Stage
+from repl_assets.catalog.specs import Specs
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from sensors.connections import connect_for_tick, require_dump_root
@@ -29,10 +32,10 @@ from sensors.notification_log.decision import Replica, decide
 from sensors.notification_log.idle import advance_idle, long_idle, to_be_read, with_work
 from sensors.notification_log.listening import listen
 from sensors.notification_log.log_scan import killed_loads, replicas, states, to_be_approved, with_gaps, with_log
-from sensors.notification_log.operator_actions import observations, unobserved
+from sensors.notification_log.operator_actions import Mended, OfHeldTables, observations, unobserved
 from sensors.notification_log.run_history import RunHistory, run_history
 from sensors.notification_log.run_requests import forget_old_windows, new_keys, run_request
-from sensors.notification_log.runs import Decision, limited
+from sensors.notification_log.runs import Decision, limited, without
 
 DAY = 86_400.0
 _KEPT_RECORDS = 200
@@ -67,9 +70,15 @@ class SensorSettings:
             raise BadRequest(f"listen_seconds is {self.listen:g}: at most {_MOST_LISTENING}, Dagster ends ticks after 60 s")
 
 
-def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.SensorDefinition:
-    """The sensor of a policy."""
-    names = Names.of(policy)
+def notification_log_sensor(specs: Specs, databases: Sequence[CatalogDatabase], settings: SensorSettings) -> dg.SensorDefinition:
+    """The sensor of a policy.
+
+    Args:
+        specs: of the policy.
+        databases: its databases, with the tables that have assets.
+        settings: how it runs.
+    """
+    names, policy = specs.names, specs.policy
 
     @running_sensor(
         name=names.local("notification_log"),
@@ -83,7 +92,8 @@ def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.Sens
             try:
                 connection = connect_for_tick(context, names)
                 require_dump_root(connection)
-                return listen(lambda: tick(context, connection, names, settings, time.time()), settings.listen)
+                checks = OfHeldTables(context.instance, connection, specs, databases)
+                return listen(lambda: tick(context, connection, names, settings, time.time(), checks.answer), settings.listen)
             except Unreachable as error:  # the check up_to_date fails for it, and an alarm begins
                 return dg.SkipReason(f"nothing can be started: {error}")
 
@@ -95,9 +105,14 @@ def _stages(policy: Policy) -> tuple[Stage, ...]:
 
 
 def tick(
-    context: dg.SensorEvaluationContext, connection: Connection, names: Names, settings: SensorSettings, now: float
+    context: dg.SensorEvaluationContext,
+    connection: Connection,
+    names: Names,
+    settings: SensorSettings,
+    now: float,
+    mended: Mended = lambda _: None,
 ) -> dg.SensorResult | dg.SkipReason:
-    """One tick at a given time."""
+    """One tick at a given time; ``mended`` is told what operators did since the last one."""
     policy = connection.source.policy
     if reason := outside_hours(policy, now):
         return dg.SkipReason(reason)
@@ -131,7 +146,7 @@ def tick(
     why = [*waiting.values(), *decision.waiting, *filter(None, [off_schedule(policy, decision.scheduled, now)])]
     after = _cursor(cursor, policy, now, current, seen, decision, others=by_hand)
     after = replace(after, readings=readings, event=(current, *connection.source.reach(current)))
-    observed = cursor.observed if untouched else _observe_by_hand(context.instance, connection, names, cursor, marks, now)
+    observed = cursor.observed if untouched else _observe_by_hand(context.instance, connection, names, cursor, marks, now, mended)
     context.update_cursor(replace(after, asked=asked, observed=observed).to_json())
     if not decision.starts:
         return dg.SkipReason(_why_nothing(found, current, why))
@@ -159,7 +174,13 @@ def _cursor(
 
 
 def _observe_by_hand(
-    instance: dg.DagsterInstance, connection: Connection, names: Names, cursor: Cursor, marks: Mapping[str, float], now: float
+    instance: dg.DagsterInstance,
+    connection: Connection,
+    names: Names,
+    cursor: Cursor,
+    marks: Mapping[str, float],
+    now: float,
+    mended: Mended,
 ) -> tuple[str, ...]:
     """Logs what operators did since the last tick; returns the ids of what Dagster has now."""
     new = unobserved(connection, marks, cursor.checked or now, cursor.asked, cursor.observed)
@@ -167,6 +188,7 @@ def _observe_by_hand(
         for observation in observations(names, database, record):
             if instance.has_asset_key(observation.asset_key):  # a table of a large database has no asset of its own
                 instance.report_runless_asset_event(observation)
+    mended(new)
     return (*cursor.observed, *(record.id for _, record in new))[-_KEPT_RECORDS:]
 
 
@@ -189,12 +211,17 @@ def _with_approval(
     databases = decision.databases
     if not databases:
         return decision
-    approvals = Approvals.of(policy)
-    planned = {
-        one.database: pending(one, current, approvals.waiting(policy.target_of(one.database)))
-        for one in seen
-        if one.database in databases
-    }
+    approvals, planned, unread = Approvals.of(policy), dict[str, PlannedWindow | None](), dict[str, str]()
+    for one in seen:
+        if one.database not in databases:
+            continue
+        try:
+            planned[one.database] = pending(one, current, approvals.waiting(policy.target_of(one.database)))
+        except Unreachable:
+            raise
+        except (ReplicationError, ValueError) as error:  # of this database only
+            unread[one.database] = f"its plans below {policy.dump_root}/.plans cannot be read: {reason(error)}"
+    decision = without(decision, unread)
     return with_approval(now, decision, planned, history.last_plan, {one.database: one.applied for one in seen})
 
 

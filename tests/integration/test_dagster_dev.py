@@ -13,7 +13,8 @@ import pytest
 
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Partition, copy_of
-from repl_assets.catalog.keys import PROCESS_TAG, Names, partition_key
+from repl_assets.catalog.keys import Names, partition_key
+from resources.heartbeat import PROCESS_TAG
 from tests.dagster_dev import Dagster, dagster_dev, equal, wait_for
 from tests.warehouse import Warehouse
 

@@ -24,9 +24,10 @@ from hive_replication.metastore.types import Database, NotificationEvent, copy_o
 from hive_replication.plans.approval import Approvals
 from hive_replication.process import this_process
 from hive_replication.repair import repair
-from repl_assets.catalog.keys import PROCESS_TAG, Window
+from repl_assets.catalog.keys import Window
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
+from resources.heartbeat import PROCESS_TAG
 from sensors.notification_log.decision import CATCH_UP_DELAY, RETRY_DELAY
 from sensors.notification_log.listening import listen
 from sensors.notification_log.log_scan import states

@@ -18,8 +18,8 @@ from dagster._core.remote_representation import code_location
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
 from dagster._core.workspace.load_target import PythonFileTarget
 
-from repl_assets.catalog.keys import PROCESS_TAG
 from repl_assets.run_launcher import ForkingRunLauncher, launcher
+from resources.heartbeat import PROCESS_TAG
 
 # Servers are Dagster's here. It does not wait for the end of those that it has started.
 pytestmark = [pytest.mark.servers, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]

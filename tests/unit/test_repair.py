@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,6 +13,7 @@ import dagster as dg
 import pytest
 
 from hive_replication.connect import Connection
+from hive_replication.dump.format.record_types import Scope
 from hive_replication.errors import BadRequest, Outdated
 from hive_replication.events import event_records as r
 from hive_replication.load import window
@@ -47,6 +49,7 @@ class _Replicas:
         monkeypatch.setattr(MODULE, "repl_dump", self._dump)
         monkeypatch.setattr("repl_assets.steps.engine.repl_dump", self._dump)
         monkeypatch.setattr(MODULE, "repl_load", self._load)
+        self.scope, self.kind = Scope("db", "t"), "bootstrap"
         store: Any = SimpleNamespace(header=self._header)
         policy = SimpleNamespace(target_of=str)
         metastore = SimpleNamespace(database=lambda _: database_with_state(Database("db", parameters={}), self.state))
@@ -64,7 +67,7 @@ class _Replicas:
         self.connection = Connection(source, target, store, cast("Any", None))
 
     def _header(self, directory: str) -> Any:
-        return SimpleNamespace(to_evid=int(directory), scope=SimpleNamespace(partitions=self.dumped))
+        return SimpleNamespace(kind=self.kind, scope=replace(self.scope, partitions=self.dumped), to_evid=int(directory))
 
     def _dump(self, _source: object, statement: Any, *_: object, partitions: tuple[str, ...] | None = None, **__: object) -> Any:
         self.parts.append(partitions)
@@ -78,6 +81,7 @@ class _Replicas:
         return self.load(statement, repair)
 
     def repair(self, table: str | None = "t", partitions: tuple[str, ...] | None = None) -> Repair:
+        self.scope = Scope("db", table)
         return repair(self.connection, "db", table, partitions)
 
     def materialize(self) -> Repair:
@@ -91,6 +95,19 @@ class _Replicas:
 
     def bring_up(self, evid: int) -> Any:
         return bring_up(self.connection, "db", "t", evid, self.state)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scope"),
+    [("incremental", Scope("db")), ("bootstrap", Scope("db")), ("bootstrap", Scope("db", "u")), ("bootstrap", Scope("x", "t"))],
+)
+def test_a_table_is_repaired_by_a_dump_of_itself_only(kind: str, scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a run of Dagster takes for it: events of a window were loaded for all tables, and none was repaired."""
+    replicas = _Replicas(monkeypatch, [1700], lambda *_: pytest.fail("it was loaded"))
+    replicas.kind, replicas.scope = kind, scope
+    with pytest.raises(dg.Failure, match=r"the dump 1700 is none of db\.t as it was at the source"):
+        replicas.materialize()
+    assert replicas.dumps == [(None, None)]
 
 
 DONE = SimpleNamespace(held=(), applied={})

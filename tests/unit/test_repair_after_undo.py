@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from hive_replication import operate
+from hive_replication.dump.format.record_types import Scope
 from hive_replication.errors import Refused
 from hive_replication.load import command
 from hive_replication.load.command import repl_load
@@ -19,7 +20,7 @@ from hive_replication.load.replica.state import ReplicaState, database_with_stat
 from hive_replication.load.undo import undo as undoing
 from hive_replication.metastore.types import Database
 from hive_replication.repair import repair
-from hive_replication.statements import ReplLoad
+from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.steps.engine import Engine
 from tests.unit.load.undo.test_undo import _NoLock
 
@@ -72,12 +73,16 @@ class _Replica:
         self.target: Any = SimpleNamespace(metastore=self.metastore, policy=policy, source_identity="")
         source_metastore = SimpleNamespace(event=lambda evid: evid)
         source = SimpleNamespace(require_included=lambda *_: None, metastore=source_metastore)
-        store = SimpleNamespace(header=lambda _: SimpleNamespace(to_evid=self.state.applied))
+        store = SimpleNamespace(header=lambda _: self._header)
         self.connection: Any = SimpleNamespace(source=source, target=self.target, store=store, copier=None)
         monkeypatch.setattr(MODULE, "repl_dump", self._dump)
         monkeypatch.setattr(MODULE, "repl_load", self.load)
         monkeypatch.setattr(undoing, "MetastoreLock", _NoLock)
         monkeypatch.setattr(undoing, "parameter_lock", _NoLock)
+
+    @property
+    def _header(self) -> Any:
+        return SimpleNamespace(kind="bootstrap", scope=self.scope, to_evid=self.state.applied)
 
     @property
     def home(self) -> Database:
@@ -86,8 +91,9 @@ class _Replica:
     def _alter(self, _: str, image: Database, _before: Database) -> None:
         self.state = undoing.replica_state(image)
 
-    def _dump(self, *_: object, **__: object) -> Any:
+    def _dump(self, _: object, statement: ReplDump, *__: object, **___: object) -> Any:
         self.state = self.undone
+        self.scope = Scope("db", statement.table)
         return SimpleNamespace(directory="d", last_evid=self.state.applied)
 
     def load(self, _: object, statement: Any, *__: object, stood: ReplicaState | None = None, **more: object) -> Any:
@@ -161,7 +167,8 @@ def test_a_run_that_repairs_says_where_the_target_stood(monkeypatch: pytest.Monk
     seen = list[object]()
     for name in ("bring_up", "repl_load"):
         monkeypatch.setattr(MODULE, name, lambda *given, stood=None, **_: seen.append(stood or given[-1]))
-    store = SimpleNamespace(header=lambda _: SimpleNamespace(to_evid=5))
+    header = SimpleNamespace(kind="bootstrap", scope=Scope("db", "t"), to_evid=5)
+    store = SimpleNamespace(header=lambda _: header)
     sides = SimpleNamespace(metastore=None, policy=SimpleNamespace(target_of=str))
     connection = SimpleNamespace(source=sides, target=sides, store=store, copier=None)
     Engine(cast("Any", connection), cast("Any", None), Mock()).repair("db", "t", "d", str, UNDONE)

@@ -35,11 +35,12 @@ from hive_replication.policy.model import Warehouse
 from hive_replication.process import this_process
 from repl_assets import definitions
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
-from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG, Names
+from repl_assets.catalog.keys import DATABASE_TAG, Names
 from repl_assets.components import ReplicationPolicy, reading, replication_policy
 from repl_assets.components.last_policy import keep_policy, kept_policy
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
+from resources.heartbeat import PROCESS_TAG
 from tests.integration.test_dagster_launchpad import prefilled
 
 ROOT = Path(__file__).parents[3]

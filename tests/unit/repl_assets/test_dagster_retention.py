@@ -15,13 +15,13 @@ from dagster._core.test_utils import create_run_for_test
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Checks, Witness
 from hive_replication.policy.model import Warehouse
-from repl_assets.catalog.keys import HEARTBEAT_TAG, POLICY_TAG, PROCESS_TAG, UNRECORDED_TAG, Names, Stage
+from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names, Stage
 from repl_assets.dagster_private import DATA_VERSION_TAG, WorkerStatus
 from repl_assets.definitions import build_defs
 from repl_assets.jobs.retention import forget
 from repl_assets.recording.dagster_retention import old_runs
 from repl_assets.run_launcher import ForkingRunLauncher
-from resources.heartbeat import LOST
+from resources.heartbeat import HEARTBEAT_TAG, LOST, PROCESS_TAG
 from sensors.schedules import checks_schedule, retention_schedule
 
 POLICY = Policy(

@@ -9,7 +9,8 @@ import dagster as dg
 from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.process import this_process
-from repl_assets.catalog.keys import POLICY_TAG, PROCESS_TAG, UNRECORDED_TAG, Names
+from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names
+from resources.heartbeat import PROCESS_TAG
 from sensors.record_rest import RETRY_DELAY, tick
 
 NAMES = Names("p")

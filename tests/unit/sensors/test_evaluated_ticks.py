@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +17,17 @@ from hive_replication.connect import Connection, connect
 from hive_replication.drift import Drifted, TableDrift
 from hive_replication.errors import Unreachable
 from hive_replication.lag import Lag
+from hive_replication.load.layout.directories import new_token
+from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.held_reasons import UNDONE_REASON
 from hive_replication.load.replica.state import PAUSED, ReplicaState
 from hive_replication.metastore.types import Database
+from hive_replication.plans.approval import Approvals, PlannedWindow
+from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Checks, Drift
-from repl_assets.catalog.keys import UNRECORDED_TAG, Names
-from repl_assets.checks.findings import EvaluationKey, Finding
+from hive_replication.storage import Denied, FileStatus, Storage
+from repl_assets.catalog.keys import DATABASE_TAG, UNRECORDED_TAG, Names
+from repl_assets.checks.findings import EvaluationKey, Finding, last_failure
 from repl_assets.dagster_private import GrpcServerCodeLocationOrigin
 from repl_assets.definitions import build_defs
 from repl_assets.jobs.found_drift import FoundDrift, Handover
@@ -40,10 +46,11 @@ class Servers(dg.ConfigurableResource["Servers"]):
     """The policy's servers: an event at the source, an empty target."""
 
     dump_root: str
+    policy: ClassVar[Policy] = POLICY
     parameters: ClassVar[dict[str, str]] = {}  # of the target database
 
     def connect(self, **_: Any) -> Connection:
-        made = connect(POLICY.model_copy(update={"dump_root": self.dump_root}))
+        made = connect(self.policy.model_copy(update={"dump_root": self.dump_root}))
         made_up: Any = SimpleNamespace(
             database=lambda name: Database(name, parameters=self.parameters),
             current_event_id=lambda: 7,
@@ -91,6 +98,78 @@ def test_notification_log(definitions: dg.Definitions, instance: dg.DagsterInsta
     (request,), (added,) = said.run_requests, said.dynamic_partitions_requests
     assert [request.partition_key] == list(added.partition_keys)
     assert read_cursor(said.cursor, POLICY).event[0] == 7
+
+
+@pytest.mark.parametrize("fault", ["denied", "planted"])
+def test_plans_that_cannot_be_read_stop_their_own_database_only(
+    fault: str, instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error ended the tick, and with it the windows of all databases."""
+    policy = POLICY.model_copy(update={"approval": True, "databases": {"hr": "hr", "sales": "sales"}})
+    monkeypatch.setattr(Servers, "policy", policy)
+    ls = Storage.ls
+
+    def denied(storage: Storage, uri: str) -> list[FileStatus]:
+        if "/.plans/sales-" in uri:
+            raise Denied("the account may not list it")
+        return list(ls(storage, uri))
+
+    if fault == "denied":
+        monkeypatch.setattr(Storage, "ls", denied)
+    else:
+        root = f"file://{tmp_path}"
+        approvals = Approvals(Storage((Root(uri=root),)), root, pair=policy.pair)
+        approvals.wait("sales", PlannedWindow("none", "hdfs://d/1", "bootstrap", 7, 50.0, "1 operation", ()))
+    servers = {Names.of(policy).connection: Servers(dump_root=f"file://{tmp_path}")}
+    definitions = build_defs(policy, CATALOG, resources=servers, settings=SensorSettings(listen=0))
+    said = evaluated(definitions, instance, "notification_log")
+    assert [request.tags[DATABASE_TAG] for request in said.run_requests] == ["hr"]
+    request = said.run_requests[0]
+    assets, status = frozenset(request.asset_selection), dg.DagsterRunStatus.STARTED
+    create_run_for_test(instance, asset_selection=assets, tags=request.tags, status=status)
+    why = {"denied": "the account may not list it", "planted": "'none' is not a window such as 170-1400 or bootstrap-170"}
+    said = evaluated(definitions, instance, "notification_log", said.cursor)
+    assert said.skip_message.endswith(f"; sales: its plans below file://{tmp_path}/.plans cannot be read: {why[fault]}")
+
+
+@pytest.mark.parametrize("most", [1_000, 1], ids=["assets of tables", "overflow"])
+def test_a_repair_on_the_command_line_answers_the_checks_that_it_mends(
+    most: int, instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the source was quiet nothing did: the alarm that advises the repair never ended."""
+    servers = {Names.of(POLICY).connection: Servers(dump_root=f"file://{tmp_path}")}
+    arguments: dict[str, Any] = {"resources": servers, "settings": SensorSettings(listen=0), "most_tables": most}
+    definitions = build_defs(POLICY, CATALOG, **arguments)
+    names = Names(POLICY.name, overflow=frozenset({"sales"} if most == 1 else ()))
+    keys = [EvaluationKey.of_database(names, "sales", name) for name in ("files_proven", "nothing_held")]
+    keys.append(EvaluationKey.of(names, "sales", "orders", "not_held"))
+    for key in keys:
+        instance.report_runless_asset_event(Finding(passed=False).evaluation(key))
+
+    def failing(cursor: str | None = None) -> tuple[list[str], str]:
+        said = evaluated(definitions, instance, "notification_log", cursor)
+        return [key.check.name for key in keys if last_failure(instance, key)], said.cursor
+
+    def repair() -> None:
+        time.sleep(0.01)
+        storage = Storage((Root(uri=f"file://{tmp_path}"),))
+        store = RecordStore(storage, f"file://{tmp_path}", "sales", POLICY.pair)
+        store.keep(Record(new_token(), "repair", "sales", "ann@gate", time.time(), tables=("orders",)))
+
+    def state(**held: str) -> None:
+        monkeypatch.setattr(Servers, "parameters", ReplicaState("s/sales", 7, held=held).parameters())
+
+    state()
+    found, cursor = failing()
+    assert found == ["files_proven", "nothing_held", "not_held"], "nobody has repaired anything"
+    state(lookup="the disk is full")
+    repair()
+    found, cursor = failing(cursor)
+    assert found == ["files_proven", "nothing_held", *(["not_held"] if most == 1 else [])]
+    state()
+    repair()
+    # Of the tables that are partitions Dagster takes no second answer outside of a run: the next load has it.
+    assert failing(cursor)[0] == (["not_held"] if most == 1 else [])
 
 
 def test_recording(definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:

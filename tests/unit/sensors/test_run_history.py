@@ -11,9 +11,9 @@ from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.process import machine, this_process
-from repl_assets.catalog.dead_runs import has_ended, is_dead, process_of, process_tag
-from repl_assets.catalog.keys import HEARTBEAT_TAG, PROCESS_TAG, SOURCE_TAG, TARGET_TAG, Names, Stage, Window
-from resources.heartbeat import LOST
+from repl_assets.catalog.dead_runs import has_ended, is_dead, process_of
+from repl_assets.catalog.keys import SOURCE_TAG, TARGET_TAG, Names, Stage, Window
+from resources.heartbeat import HEARTBEAT_TAG, LOST, PROCESS_TAG, process_tag
 from sensors.notification_log.cursor import Cursor
 from sensors.notification_log.log_scan import replicas
 from sensors.notification_log.run_history import run_history
