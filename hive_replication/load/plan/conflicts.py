@@ -9,6 +9,7 @@ A further policy begins with ``ConflictPolicy`` in ``policy/model.py``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import is_ours
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy.model import ConflictPolicy
+
+_KEPT = re.compile(r"_kept_\d+$")
 
 
 def is_foreign(thing: Table | Partition, source: str) -> bool:
@@ -77,7 +80,8 @@ class Conflicts:
 
     def surplus(self, evid: int, existing: Table) -> op.Operation | None:
         """What is done with a foreign table that the source does not have, when its database becomes a replica."""
-        return None if self.policy in ("refuse", "adopt") or owner_of(existing.parameters) else self.table(evid, existing)
+        kept = self.policy == "keep-aside" and _KEPT.search(existing.tableName)  # by a load before that came to no end
+        return None if self.policy in ("refuse", "adopt") or kept or owner_of(existing.parameters) else self.table(evid, existing)
 
     def partition(self, evid: int, table: str, name: str, existing: Partition, wanted: Partition | None) -> op.Operation | None:
         """What is done first with a partition that is not our replica; None where it is then replaced as one of ours.

@@ -24,9 +24,9 @@ from hive_replication.metastore.types import Database, Partition
 from hive_replication.progress import Silent
 from hive_replication.storage import FileStatus
 from tests.bootstraps import Tables
-from tests.model import KINDS, NAMES, OUTSIDE, ROOT, Source, includes
+from tests.model import KINDS, NAMES, OUTSIDE, ROOT, Source, includes, partition_image, table_image
 from tests.moving import POLICY
-from tests.replica import TARGET, Target
+from tests.replica import MAPPING, TARGET, Target
 
 MOVES = (*("rename out", "rename in", "rename", "drop", "insert") * 3, "create", "alter", "add many", "drop part")
 Fails = Callable[[LanePlan], int | None]
@@ -318,6 +318,22 @@ def test_a_partition_that_the_target_lacks_is_missed_by_its_new_name(later: str)
     assert [event.type for event in replica.source.events[2:4]] == ["ALTER_PARTITION", "ADD_PARTITION"]
     replica.window(2)
     assert "the target lacks db.a/p=0, which event 3" in replica.state.held["a"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_partition_that_an_unfinished_load_made_under_its_new_name_is_gone_from_the_old_one(*, again: bool) -> None:
+    """It was there twice, and nothing was held: the rename counted as applied, and nobody asked what was left."""
+    replica = replicated(("create", 0, 1), ("insert", 0, 0))
+    source, target = replica.source, replica.target
+    done(source, ("rename part", 0, 0))
+    if again:
+        done(source, ("insert", 0, 0))
+    assert set(source.tables["a"].parts) == ({"p=1", "p=0"} if again else {"p=1"})
+    made, table = source.tables["a"].parts["p=1"], table_image("a", source.tables["a"])
+    target.partitions["a", "p=1"] = MAPPING.new_partition(partition_image("a", "p=1", made), table, "a", source.evid)
+    target.files["a", "p=1"] = dict(source.storage[made.location])
+    replica.window(2)
+    assert (dict(replica.state.held), target.state()) == ({}, source.state())
 
 
 @pytest.mark.parametrize("kind", ["alter", "insert", "truncate"])

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from hive_replication.events import event_records as r
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.conflicts import is_foreign
 from hive_replication.load.plan.handlers import transactions
 from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica
 from hive_replication.load.plan.lanes import WindowEvent
+from hive_replication.load.replica.state import object_id
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition
 
@@ -64,7 +66,12 @@ def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) ->
     """ALTER_PARTITION: a rename, a truncation, a new location (then the data is replaced), or metadata only."""
     change = event.event
     assert isinstance(change, r.AlterPartition)  # noqa: S101 - the decoder of this type
-    passed = [one for one in change.changes if lane.passes(event, one.before_name, replica)]
+    passed: list[r.ChangedPartition] = []
+    for one in change.changes:
+        if lane.passes(event, one.before_name, replica):
+            passed.append(one)
+        elif one.rename:
+            _drop_former(lane, event, one.before_name, replica)
     transactional = is_transactional(change.table_object)
     if passed:
         transactions.require_replayable(event)
@@ -77,6 +84,16 @@ def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) ->
             lane.add(op.AlterPartitions(event.evid, replica.name, ((one.after_name, image),)))
         else:
             _change(lane, event, one, change, replica)
+
+
+def _drop_former(lane: LanePlanning, event: WindowEvent, name: str, replica: Replica) -> None:
+    """Drops what the target still has under the former name of a partition that an unfinished load has made under its new one."""
+    part = lane.view.partitions.get((replica.found_as, name))
+    if part is None or name in replica.partitions or is_foreign(part, lane.mapping.source):
+        return
+    if not lane.applied(event.evid, event.names[0], replica, object_id(part)):  # else it came later, or again
+        lane.add(op.DropPartitions(event.evid, replica.name, (name,)))
+        replica.partitions[name] = False
 
 
 def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, of: r.AlterPartition, replica: Replica) -> None:

@@ -64,6 +64,8 @@ def test_replace_drops_it() -> None:
 def test_keep_aside_gives_it_a_name_of_the_event() -> None:
     assert conflicts("keep-aside").table(9, table(), table()) == KeepAside(9, "a", "a_kept_9")
     assert conflicts("keep-aside").surplus(9, table()) == KeepAside(9, "a", "a_kept_9")
+    kept = changed(lambda made: setattr(made, "tableName", "a_kept_7"))
+    assert conflicts("keep-aside").surplus(9, kept) is None, "its name is in the report of a load before"
     kept = conflicts("keep-aside").partition(9, "a", "p=0", partition(), None)
     assert kept == KeepPartitionsAside(9, "a", ("p=0",), "a_kept_9")
 
