@@ -270,7 +270,8 @@ def read_part(
                 name = row.database
                 if row.evid <= unread[name].scanned or not policy.takes(row.type):
                     continue
-                if name not in first and of_policy(LogEvent(row, policy.partition_filter), name, policy.includes):
+                event = LogEvent(row, policy.partition_filter)
+                if name not in first and of_policy(event, name, policy.includes, shared=not policy.metadata_only):
                     first[name] = (row.evid, row.time)
                 events[name] += name in first
                 if events[name] > MANY_EVENTS:

@@ -19,11 +19,11 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
+from hive_replication.events.shared_directories import Change, shared_changes
 from hive_replication.logs import about
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.table_kinds import is_external, is_transactional
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.types import Table
 from hive_replication.storage import paths
 from hive_replication.storage.boundary import qualified
 
@@ -33,35 +33,6 @@ _SHOWN = 3
 _LOG = logging.getLogger(__name__)
 #: Stands for the names of partitions that the metastore does not show: the load holds the table, since none may be left out.
 _UNKNOWN = "perhaps another one (the metastore does not show them)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One partition to which an event may bring files, or whose files it takes away.
-
-    Args:
-        table: its table.
-        name: its name.
-        location: its directory.
-        created: when it was created, 0 where the event does not tell.
-        takes: whether what lay there goes, also from partitions inside of it.
-    """
-
-    table: Table
-    name: str
-    location: str
-    created: int
-    takes: bool = False
-
-    @property
-    def may_be_shared(self) -> bool:
-        """Whether others may have its directory.
-
-        A managed partition at Hive's plain path has it alone, unless another one was put there by hand: for those that follow
-        Hive's rule, which are most of all, no partition is read.
-        """
-        plain = f"{(self.table.sd.location or '').rstrip('/')}/{self.name}"
-        return not is_transactional(self.table) and (is_external(self.table) or self.location.rstrip("/") != plain)
 
 
 class _Readers:
@@ -112,13 +83,12 @@ class SharedDirectories:
             return ""
         self._forget(event)
         others: set[str] = set()
-        for one in _changes(event.decoded):
-            if one.may_be_shared:
-                others |= self._others(event, one)
+        for one in shared_changes(event.decoded):
+            others |= self._others(event, one)
         shown = sorted(others)
         return ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} others" if len(shown) > _SHOWN else "")
 
-    def _others(self, event: LogEvent, change: _Change) -> set[str]:
+    def _others(self, event: LogEvent, change: Change) -> set[str]:
         found = set(self._of(event, change.table).of(_place(change.location, change.table), takes=change.takes))
         found.discard(change.name)
         if found:  # it may be one of them by now: a rename leaves an external partition where it is
@@ -177,22 +147,3 @@ def _place(location: str, table: Table) -> str:
         return paths.normalise(qualified(location, table.sd.location or ""))
     except Refused:
         return location
-
-
-def _changes(event: r.Event | None) -> Iterator[_Change]:
-    """Partitions to which an event may bring files, and those that it empties."""
-    match event:
-        case r.AddPartition():
-            for added in event.partitions:
-                yield _change(event.table_object, added.name, added.partition)
-        case r.Insert(partition=partition) if partition is not None:
-            yield _change(event.table_object, event.partition_name, partition, takes=event.replace)
-        case r.AlterPartition(truncate=True):
-            for one in event.changes:
-                yield _change(event.table_object, one.after_name, one.after, takes=True)
-        case _:
-            pass
-
-
-def _change(table: Table, name: str, partition: Partition, *, takes: bool = False) -> _Change:
-    return _Change(table, name, partition.sd.location or "", partition.createTime or 0, takes)

@@ -15,6 +15,7 @@ from hive_metastore.ttypes import DatabaseType
 
 from hive_replication.dump import source as side
 from hive_replication.errors import MissingEvents, Refused, Unreachable
+from hive_replication.events.decoders_by_event_type import notification
 from hive_replication.events.event_records import Notification
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.faults import MetastoreError
@@ -27,7 +28,7 @@ from sensors.notification_log.decision import MANY_EVENTS, Replica, decide
 from sensors.notification_log.log_scan import killed_loads, parts, read_part, replicas, states, to_be_approved, with_gaps
 from sensors.notification_log.run_history import RunHistory
 from sensors.notification_log.runs import PastRun
-from tests.lags import POLICY
+from tests.lags import FILTERED, POLICY, insert_outside
 
 SOURCE: Any = SimpleNamespace(policy=POLICY, acid=True)
 
@@ -58,6 +59,14 @@ def test_events_are_counted_from_the_first_one_of_the_policy() -> None:
         "sales": Reading(100, 110, (103, 1103), 2),
         "other": Reading(90, 110, (95, 1095), 3),
     }
+
+
+@pytest.mark.parametrize("metadata_only", [False, True])
+def test_an_insert_outside_a_filter_is_an_event_where_a_partition_inside_may_have_its_directory(metadata_only: bool) -> None:
+    """No run started, and the replica was raised past it: rows of the partition inside were missing for good."""
+    source: Any = SimpleNamespace(policy=FILTERED.model_copy(update={"metadata_only": metadata_only}), acid=True)
+    found = read_part(lambda: [notification(insert_outside(103))], source, {"sales": Reading(100, 100)}, 110)
+    assert found["sales"] == (Reading(100, 110) if metadata_only else Reading(100, 110, (103, 1103), 1))
 
 
 def test_the_end_of_a_transaction_is_an_event_of_the_databases_that_it_names() -> None:
