@@ -114,7 +114,7 @@ class LagReader:
         found = Lag(
             name, target_name, state.last_id, current, None, None, held, gap=gap, stopped=stopped(state), complete=complete
         )
-        changes = _CHANGED if changed(state, self._source.policy, name) else self._interrupted(state, target_name)
+        changes = _CHANGED if changed(state, self._source, name) else self._interrupted(state, target_name)
         no_data = state.applied is not None and without_data(state, self._source.policy)
         found = replace(found, changed=changes, left=tuple(sorted(state.left)), without_data=no_data, loading=state.checkpoint)
         if state.applied is not None:

@@ -88,7 +88,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         skipped=reader.skipped | dict(outside.left_out()),
         metadata_only=metadata_only,
         acid=source.acid,
-        taken=source.policy.scope(scope.database).text if scope.table is None else "",
+        taken=source.policy.scope(scope.database, acid=source.acid).text if scope.table is None else "",
         read=source.policy.source.paths,
         filters=outside.filters,
         unshown=reader.unshown,

@@ -11,14 +11,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.bootstrap.fold import Fold
 from hive_replication.dump.bootstrap.table_reader import Read
 from hive_replication.dump.format.record_types import DumpHeader, PartitionRecord, Scope, TableRecord
+from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.dump.statistics import statistics_of
 from hive_replication.errors import MetastoreError, ReplicationError
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
+from hive_replication.metastore.dialect import Features
 from hive_replication.metastore.types import (
     ColumnStatisticsObj,
     Database,
@@ -28,6 +31,7 @@ from hive_replication.metastore.types import (
     StorageDescriptor,
     Table,
 )
+from hive_replication.policy import PolicyScope
 from hive_replication.policy.scope import PartitionFilters
 from hive_replication.progress import Silent
 from hive_replication.storage import Denied, FileStatus
@@ -153,6 +157,19 @@ def test_a_table_with_too_many_partitions_to_look_at_is_told_once(
     assert _folded(_inserted("p=0", "x"), _inserted("p=0", "x", evid=7)) == set()
     (warning,) = [one for one in caplog.records if one.name.endswith("shared_partitions")]
     assert warning.getMessage().startswith("it has more than 2 partitions: beyond 2 nobody looks")
+
+
+@pytest.mark.parametrize(("major", "acid"), [(3, False), (4, True)])
+def test_a_dump_says_whether_the_source_gives_transactional_tables(
+    monkeypatch: pytest.MonkeyPatch, major: int, acid: bool
+) -> None:
+    """It said what the policy wishes, so that those of a Hive 3 did not come when it became a Hive 4."""
+    monkeypatch.setattr(Snapshot, "take", lambda _, end: end)
+    moving = moving_source(model.Source(), [], [])
+    cast("Moving", moving.metastore).features = Features(str(major), "uuid")
+    header = dump_objects(moving, Scope("db"), Draft(), Silent()).header
+    window = dump_events(moving, Scope("db"), 0, 0, 0, Draft(), Silent()).header
+    assert [PolicyScope.parse(one.taken).transactions for one in (header, window)] == [acid, acid]
 
 
 def _iceberg(monkeypatch: pytest.MonkeyPatch, *versions: int) -> None:

@@ -227,7 +227,7 @@ def test_a_table_that_is_lost_for_long_delays_no_catch_up_of_another(others: dic
     state = ReplicaState("uuid/sales", 90).quarantine("v", 0, "hidden").failed("v", 0, 1000)
     for name, evid in others.items():
         state = state.quarantine(name, evid, "no space").failed(name, evid, 1000)
-    found = replicas(POLICY, {"sales": state}, RunHistory(last_catch_up={"sales": past}), Cursor(""))
+    found = replicas(SOURCE, {"sales": state}, RunHistory(last_catch_up={"sales": past}), Cursor(""))
     assert [(one.window, one.attempt) for one in decide(1100.0, 90, found, 1000).starts] == starts
 
 
@@ -280,9 +280,10 @@ def test_catch_ups_that_may_bring_what_nobody_approved(
     metastore = SimpleNamespace(event=lambda evid: evid if evid >= log else None)
     policy = POLICY.model_copy(update={"approval": True, "excluded": "drop"})
     connection: Any = SimpleNamespace(
-        source=SimpleNamespace(metastore=metastore, threads=SimpleNamespace(map=map)), target=SimpleNamespace(policy=policy)
+        source=SimpleNamespace(metastore=metastore, threads=SimpleNamespace(map=map), policy=policy, acid=True),
+        target=SimpleNamespace(policy=policy),
     )
-    (held,) = replicas(policy, {"sales": state}, RunHistory(), Cursor(""))
+    (held,) = replicas(connection.source, {"sales": state}, RunHistory(), Cursor(""))
     (found,) = to_be_approved(connection, [replace(held, **replica)], {"sales": state}, {}, 100, 1000.0)
     assert found.to_approve is more
     if gap is None and not more:
@@ -303,7 +304,7 @@ def test_a_killed_load_is_work_though_no_event_waits(monkeypatch: pytest.MonkeyP
     found = {name: ReplicaState(f"uuid/{name}", None if name == "new" else 90, checkpoint=mark) for name in names}
     connection = between(SimpleNamespace(), SimpleNamespace(), *names)
     assert killed_loads(connection, found, {"busy": "run"}) == ({"sales"} if mark else set())
-    (replica,) = replicas(POLICY, {"sales": found["sales"]}, RunHistory(), Cursor(""), {"sales"} if mark else ())
+    (replica,) = replicas(SOURCE, {"sales": found["sales"]}, RunHistory(), Cursor(""), {"sales"} if mark else ())
     read = Cursor("", readings={"sales": Reading(90, 90)})
     with_work = with_gaps(connection, [replica], found, read, 90)
     assert [one.window for one in decide(1000.0, 90, with_work, 1000).starts] == ([Window(90, 90)] if mark else [])
