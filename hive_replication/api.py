@@ -167,15 +167,15 @@ def _made_with(connection: Connection, database: str, tables: Tables | None, rep
     Raises:
         BadRequest: it was made with other tables than ``replaces``.
     """
-    metastore, policy = connection.target.metastore, connection.source.of_tables(tables).policy
-    name = policy.target_of(database)
+    metastore, source = connection.target.metastore, connection.source.of_tables(tables)
+    name = source.policy.target_of(database)
     state = replica_state(metastore.database(name))
     if replaces is not None:
         of, table, before = _dumped(replaces)
         if of != database or table is not None:
             raise BadRequest(f"{replaces} is to be replaced, but the dump is of the database {database}")
         require_made_with(state, name, before or ALL)
-    return made_with(state, policy, database, lambda: metastore.table_names(name))
+    return made_with(state, source, database, lambda: metastore.table_names(name))
 
 
 def load(

@@ -288,13 +288,13 @@ class DriftScan:
         return "a load is in progress" if any(now.get(part) != scan.objects[part] for part in suspects) else ""
 
     def _has_events(self, name: str, state: ReplicaState, *, transactional: bool) -> bool:
-        metastore, most = self.source.metastore, self.source.policy.max_message_bytes
+        metastore, policy = self.source.metastore, self.source.policy
         position, current = state.position(name), metastore.current_event_id()
         replica = is_replica(metastore.database(self.database), position)
-        for row in notifications(metastore, position, current, most, self.database):
-            event = LogEvent(row, self.source.policy.partition_filter)
+        for row in notifications(metastore, position, current, policy.max_message_bytes, self.database):
+            event = LogEvent(row, policy.partition_filter)
             ends = transactional and ends_transaction(event, self.database, replica=replica)
-            if ends or of_policy(event, self.database, name.__eq__):
+            if ends or of_policy(event, self.database, name.__eq__, shared=not policy.metadata_only):
                 return True
         return False
 

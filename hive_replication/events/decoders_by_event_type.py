@@ -195,6 +195,8 @@ def _insert(head: Head, message: Message) -> r.Event:
     name = _partition_name(table, part) if part else ""
     replace, files = _flag(message.get("replace")), _files(message.get("files"))
     if not is_transactional(table):
+        if files and not any(file.names_store for file in files):  # by a client of Hive 2: what it holds now is listed
+            replace, files = False, ()
         files = tuple(file.below((part or table).sd.location) for file in files)
     return r.Insert(*head, table_object=table, partition=part, partition_name=name, replace=replace, files=files)
 

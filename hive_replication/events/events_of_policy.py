@@ -12,6 +12,7 @@ from hive_replication.events.decoders_by_event_type import UnreadableMessage, de
 from hive_replication.events.described_objects import elsewhere
 from hive_replication.events.partition_filters import Outside, within
 from hive_replication.events.renames_between_databases import as_seen_by
+from hive_replication.events.shared_directories import shared_changes
 from hive_replication.events.transactions import ENDS, TransactionEvent
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.logs import about
@@ -88,11 +89,17 @@ def row_of(metastore: Metastore, event: NotificationEvent, most: int, database: 
     return as_seen_by(notification(event, most, views=metastore.views_of_materialized), database)
 
 
-def of_policy(event: LogEvent, database: str, includes: Callable[[str], bool]) -> bool:
+def of_policy(event: LogEvent, database: str, includes: Callable[[str], bool], *, shared: bool = False) -> bool:
     """Whether an event belongs to a policy.
 
     A rename belongs to it if either name does, and a foreign key is logged under its parent's name: such events are decoded
     before they are turned away. One that cannot be read may be of the policy: it belongs to it, and the load reports it.
+
+    Args:
+        event: of the log.
+        database: lower-case name.
+        includes: whether a table's name belongs to the policy.
+        shared: whether one of partitions outside a filter counts where one inside may have their directory: the dump finds out.
     """
     row = event.row
     if row.database != database:
@@ -102,7 +109,7 @@ def of_policy(event: LogEvent, database: str, includes: Callable[[str], bool]) -
             return False
         if event.event is not None and not any(map(includes, event.event.names)):
             return False
-    if event.outside:
+    if event.outside and not (shared and any(shared_changes(event.decoded))):
         return False
     if row.catalog and row.type != "ADD_FOREIGNKEY":
         return True  # its catalog is the policy's: a row of another one has no database

@@ -119,6 +119,15 @@ class FileRef:
         return self._stands_as("")
 
     @property
+    def names_store(self) -> bool:
+        """Whether it names its store, as all files do of which a client tells.
+
+        Clients of Hive 2, as Spark's own, number the fields of an INSERT otherwise (``metastore/hive2_insert.py``): a metastore
+        of a later Hive takes their checksums for the files, and all of their INSERTs for overwrites.
+        """
+        return _STORE.match(self.uri) is not None
+
+    @property
     def name(self) -> str:
         """The file's own name."""
         return PurePosixPath(self.uri).name

@@ -98,7 +98,7 @@ def _window(connection: Connection, name: str, copier: Copier | None, progress: 
     state = replica_state(target.metastore.database(target_name))
     if state.applied is None or state.applied >= current:
         return None
-    made = made_with(state, target.policy, name, lambda: target.metastore.table_names(target_name))
+    made = made_with(state, source, name, lambda: target.metastore.table_names(target_name))
     statement = ReplDump(name, None, state.applied, current)
     dump = repl_dump(source, statement, connection.store, made_with=made, progress=progress)
     return _load(connection, dump.directory, target_name, copier, progress)
@@ -229,7 +229,8 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
         Journal(target.storage, old.locationUri or "").end()
         stamp(source, target.within_filters(name), target_name, identity, evid, kept_aside(connection, found), lock.check)
         when, message_hash = source.reach(evid)
-        state = ReplicaState(identity, evid, when, message_hash, policy=target.policy.name, scope=target.policy.scope(name).text)
+        scope = source.policy.scope(name, acid=source.acid).text
+        state = ReplicaState(identity, evid, when, message_hash, policy=target.policy.name, scope=scope)
         for one in found.conflicting:
             state = state.quarantine(one, 0, _CONFLICT)
         lock.check()

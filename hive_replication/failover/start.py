@@ -178,7 +178,7 @@ def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | N
     _require_brought(sides, state)
     begin = min([applied, *(at for name, at in state.at.items() if at and not state.why_left_out(name))])
     require_history(connection.source, target, sides.name, applied)
-    made = made_with(state, target.policy, sides.name, lambda: target.metastore.table_names(database))
+    made = made_with(state, connection.source, sides.name, lambda: target.metastore.table_names(database))
     statement = ReplDump(sides.name, None, begin, max(evid, applied))
     dump = repl_dump(connection.source, statement, connection.store, made_with=made, progress=progress)
     load = ReplLoad(dump.directory, database)

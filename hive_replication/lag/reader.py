@@ -114,7 +114,7 @@ class LagReader:
         found = Lag(
             name, target_name, state.last_id, current, None, None, held, gap=gap, stopped=stopped(state), complete=complete
         )
-        changes = _CHANGED if changed(state, self._source.policy, name) else self._interrupted(state, target_name)
+        changes = _CHANGED if changed(state, self._source, name) else self._interrupted(state, target_name)
         no_data = state.applied is not None and without_data(state, self._source.policy)
         found = replace(found, changed=changes, left=tuple(sorted(state.left)), without_data=no_data, loading=state.checkpoint)
         if state.applied is not None:
@@ -165,9 +165,10 @@ class LagReader:
             yield WaitingEvent(row.evid, row.time, database, "", None if row.type == "COMMIT_TXN" else 0)
         for one in rows_of(row, self._asked):
             event = LogEvent(one, policy.partition_filter)
-            if not policy.takes(one.type) or not of_policy(event, one.database, policy.includes):
+            data = not policy.metadata_only
+            if not policy.takes(one.type) or not of_policy(event, one.database, policy.includes, shared=data):
                 continue
-            found = waiting_event(one, data=not policy.metadata_only)
+            found = waiting_event(one, data=data and not event.outside)  # of which only the dump knows whether it brings any
             if one.table and not policy.includes(one.table) and event.event is not None:
                 # A rename out of the policy is logged under its new name: it waits as long as the old one does.
                 found = replace(found, name=next(filter(policy.includes, event.event.names), found.name))

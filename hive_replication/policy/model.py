@@ -274,9 +274,14 @@ class Policy(Settings):
         """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""
         return self.scope("").includes(table)
 
-    def scope(self, database: str) -> PolicyScope:
-        """Which tables of a source database are replicated, and which of their partitions."""
-        acid, views = self.acid.replicate, self.replicates_materialized_views
+    def scope(self, database: str, *, acid: bool = True) -> PolicyScope:
+        """Which tables of a source database are replicated, and which of their partitions.
+
+        Args:
+            database: of the source.
+            acid: whether the source gives transactional tables, where data is replicated (:attr:`.Source.acid`).
+        """
+        acid, views = self.acid.replicate and (acid or self.metadata_only), self.replicates_materialized_views
         return PolicyScope(self.tables, self.exclude, self.metadata_only, acid, self.filters(database), views)
 
     @property

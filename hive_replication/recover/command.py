@@ -156,7 +156,7 @@ class _Looked:
 def _looked(source: Source, target: Target, database: str, gap: Gap, progress: Progress | None) -> _Looked:
     """Compares all tables; where nothing but unfinished tables is the matter, the others are taken as events have made them."""
     state = state_of(target, database)
-    if gap.kind == UNFINISHED and state.scope and not state.checkpoint and not changed(state, source.policy, database):
+    if gap.kind == UNFINISHED and state.scope and not state.checkpoint and not changed(state, source, database):
         evid, tables = state.applied or 0, unfinished(source, target, database, state)
         _LOG.warning("the tables that are not in the replica yet are dumped: %s", gap.reason, extra=about(database, evid=evid))
         return _Looked(evid, tuple(tables))

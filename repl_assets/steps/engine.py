@@ -163,7 +163,7 @@ class Engine:
         if state.lost and not start:  # what the source hides stands nowhere, and has no events to bring
             start = min(start_of(state) or 0, window.end)
         target, name = self.connection.target, self.target_name(database)
-        made = made_with(state, target.policy, database, lambda: target.metastore.table_names(name))
+        made = made_with(state, self.connection.source, database, lambda: target.metastore.table_names(name))
         try:
             return self.dump(ReplDump(database, None, start, window.end), made=made)
         except MissingEvents as error:

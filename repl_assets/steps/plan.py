@@ -88,7 +88,7 @@ def dump_to_load(
         state, planned = engine.state(database), Approvals.of(specs.policy).waiting(engine.target_name(database))
     if planned is not None and planned.window == str(window) and planned.approved:
         return _as_approved(specs, engine, database, planned), True
-    if state.applied is None or window.end > state.applied or changed(state, specs.policy, database):
+    if state.applied is None or window.end > state.applied or changed(state, engine.connection.source, database):
         raise dg.Failure(
             f"the window {window} of {database} is not approved: materialize {database}__approval, "
             f"or hive-repl approve {database} {window}"

@@ -24,7 +24,6 @@ from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.source_history import is_purged
 from hive_replication.logs import about
-from hive_replication.policy import Policy
 from hive_replication.recover import find_gap, history_gap
 from sensors.notification_log.cursor import Cursor, Reading
 from sensors.notification_log.decision import MANY_EVENTS, Replica, is_counted, needs_log
@@ -80,7 +79,7 @@ def _is_killed(connection: Connection, name: str) -> bool:
 
 
 def replicas(
-    policy: Policy, found: Mapping[str, ReplicaState], history: RunHistory, cursor: Cursor, killed: Collection[str] = ()
+    source: Source, found: Mapping[str, ReplicaState], history: RunHistory, cursor: Cursor, killed: Collection[str] = ()
 ) -> list[Replica]:
     """The databases as input of the decision, with what earlier ticks have read in the log, and whose loads were killed."""
     found_now = (
@@ -92,9 +91,9 @@ def replicas(
             busy=history.busy.get(database) or history.repaired.get(database, ""),
             last=history.last.get(database),
             last_catch_up=history.last_catch_up.get(database),
-            priority=policy.priority(database),
+            priority=source.policy.priority(database),
             at_once=bool(state.due_names()),
-            changed=changed(state, policy, database) or database in killed,
+            changed=changed(state, source, database) or database in killed,
             loading=history.loading.get(database),
             alone=database in history.to_be_repaired,
         )
@@ -270,7 +269,8 @@ def read_part(
                 name = row.database
                 if row.evid <= unread[name].scanned or not policy.takes(row.type):
                     continue
-                if name not in first and of_policy(LogEvent(row, policy.partition_filter), name, policy.includes):
+                event = LogEvent(row, policy.partition_filter)
+                if name not in first and of_policy(event, name, policy.includes, shared=not policy.metadata_only):
                     first[name] = (row.evid, row.time)
                 events[name] += name in first
                 if events[name] > MANY_EVENTS:

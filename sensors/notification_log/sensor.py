@@ -132,7 +132,7 @@ def tick(
     by_hand = bool(waiting) or any(map(_is_undone, found.values()))
     found = {database: state for database, state in found.items() if database not in waiting}
     killed = killed_loads(connection, found, {*history.busy, *history.repaired})
-    known = with_gaps(connection, replicas(policy, found, history, cursor, killed), found, cursor, current)
+    known = with_gaps(connection, replicas(connection.source, found, history, cursor, killed), found, cursor, current)
     seen, readings = with_log(connection, known, cursor, current, now)
     seen = to_be_approved(connection, seen, found, history.last_plan, current, now) if policy.approval else seen
     idle, unended = to_be_read(connection, long_idle(connection, seen, found, now, settings.event_ttl))

@@ -127,7 +127,7 @@ def test_a_conversion_whose_table_is_renamed_before_its_window_is_dumped(acid: W
     acid.sql("INSERT INTO d VALUES (4)")
     connection, names = acid.connection, acid.connection.target.metastore.table_names
     state = replica_state(connection.target.metastore.database(acid.database))
-    made = made_with(state, connection.source.policy, acid.database, lambda: names(acid.database))
+    made = made_with(state, connection.source, acid.database, lambda: names(acid.database))
     dumped = repl_dump(connection.source, ReplDump(acid.database, None, state.applied), connection.store, made_with=made)
     assert acid.load(dumped.directory).held == ()
     _assert_same(acid, hive4_target)

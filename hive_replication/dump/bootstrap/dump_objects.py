@@ -23,7 +23,6 @@ from hive_replication.events.decoders_by_event_type import UnreadableMessage, de
 from hive_replication.events.described_objects import elsewhere
 from hive_replication.events.event_records import function_name
 from hive_replication.events.events_of_policy import notifications
-from hive_replication.events.partition_filters import within
 from hive_replication.logs import about
 from hive_replication.metastore.types import Function
 from hive_replication.progress import Progress
@@ -89,7 +88,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         skipped=reader.skipped | dict(outside.left_out()),
         metadata_only=metadata_only,
         acid=source.acid,
-        taken=source.policy.scope(scope.database).text if scope.table is None else "",
+        taken=source.policy.scope(scope.database, acid=source.acid).text if scope.table is None else "",
         read=source.policy.source.paths,
         filters=outside.filters,
         unshown=reader.unshown,
@@ -141,8 +140,7 @@ def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold,
                 try:
                     event = decode(row)
                     if not elsewhere(event):
-                        found = fold.filters.of(row.table)
-                        fold.apply(within(event, found) if found else event)
+                        fold.apply(event)
                 except UnreadableMessage as error:
                     _LOG.info(
                         "what the event may concern is read again: %s", error, extra=about(row.database, row.table, row.evid)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 
+from hive_replication.dump.bootstrap.shared_partitions import SharedPartitions
 from hive_replication.dump.bootstrap.table_reader import Read
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
@@ -21,7 +22,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import refiltered
 from hive_replication.events.files import FileRef
-from hive_replication.events.partition_filters import Entered
+from hive_replication.events.partition_filters import Entered, within
 from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
 from hive_replication.metastore.types import Database, Function, Partition, Table
@@ -65,12 +66,20 @@ class Fold:
     unread: set[str] = field(default_factory=set[str])
     unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
-    def apply(self, event: r.Event) -> None:
+    def __post_init__(self) -> None:
+        self._shared = SharedPartitions(self.draft, self.database)
+
+    def apply(self, whole: r.Event) -> None:
         """Folds one event; events come in order.
+
+        Args:
+            whole: the event with what it says of partitions outside a filter, too.
 
         Raises:
             BadRequest: the database itself was dropped.
         """
+        found = self.filters.of(whole.table)
+        event = within(whole, found) if found else whole
         met = self.left.intersection(event.names)
         self.left -= met
         self.unread |= met
@@ -78,6 +87,8 @@ class Fold:
             self._fold(event)
         elif self._behind(event.table, event.evid):
             self.read_again([event.table])
+        if self._behind(whole.table, whole.evid) and not self.metadata_only:
+            self.unlisted |= {(whole.table, name) for name in self._shared.beside(whole)}
 
     def _fold(self, event: r.Event) -> None:
         match event:
@@ -148,6 +159,7 @@ class Fold:
 
     def _remove(self, name: str) -> None:
         self.draft.drop_table(name)
+        self._shared.forget(name)
         self.reads.pop(name, None)
         self.unlisted = {key for key in self.unlisted if key[0] != name}
 
@@ -225,6 +237,7 @@ class Fold:
     def _add_partition(self, event: r.AddPartition) -> None:
         for added in event.partitions:
             self.draft.put_partition(PartitionRecord(event.table, added.name, added.partition, added.files or ()))
+            self._shared.note(event.table, added.name, added.partition)
             if _is_not_told(event.table_object, added.files, added.partition):
                 self.unlisted.add((event.table, added.name))
 
@@ -249,6 +262,7 @@ class Fold:
             self.unlisted.discard((table, change.before_name))
         after = change.after if record is None else with_kept_statistics(change.after, record.partition)
         self.draft.put_partition(PartitionRecord(table, change.after_name, after, files))
+        self._shared.note(table, change.after_name, after)
         if unlisted:
             self.unlisted.add((table, change.after_name))
 

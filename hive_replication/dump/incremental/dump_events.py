@@ -106,8 +106,8 @@ def dump_events(
     header = DumpHeader("incremental", scope, source.identity, homes, from_evid, end, to_time, to_hash, time.time())
     header = replace(header, from_hash=from_hash, metadata_only=policy.metadata_only, acid=source.acid)
     if whole:
-        before = made_with.scope if made_with else ""
-        header = replace(header, taken=policy.scope(scope.database).text, before=before, joined=joined.dumped(end))
+        before, taken = made_with.scope if made_with else "", policy.scope(scope.database, acid=source.acid).text
+        header = replace(header, taken=taken, before=before, joined=joined.dumped(end))
     header = replace(header, read=policy.source.paths, filters=outside.filters, skipped=outside.left_out())
     return writer.finish(header.made_for(policy))
 

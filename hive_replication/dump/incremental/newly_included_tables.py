@@ -111,10 +111,11 @@ class JoinedTables:
         if self.made_with.there is not None:
             known = {*self.made_with.there, *self._created}
             yield from (name for name in metastore.table_names(database) if policy.includes(name) and name not in known)
-        now = policy.scope(database)
-        if self.made_with.scope in ("", now.text):
+        if not self.made_with.scope:
             return
-        before = PolicyScope.parse(self.made_with.scope)
+        before, now = PolicyScope.parse(self.made_with.scope), policy.scope(database, acid=self.source.acid)
+        if before.text == now.text:
+            return
         names = {*metastore.table_names(database), *self.locations.moved_after(evid)}
         yield from (name for name in names if now.takes_in(name, before))
         acid = now.transactions and not before.transactions

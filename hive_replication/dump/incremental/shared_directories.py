@@ -8,88 +8,23 @@ event of a partition whose files others read, too, is dumped with a dump of its 
 from __future__ import annotations
 
 import logging
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
 
+from hive_replication.dump.directory_readers import MOST_PARTITIONS, TOO_MANY, DirectoryReaders, place_of
 from hive_replication.dump.incremental.present_location import Lookup, PresentLocations
 from hive_replication.dump.source import Source
-from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
+from hive_replication.events.shared_directories import Change, shared_changes
 from hive_replication.logs import about
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.table_kinds import is_external, is_transactional
-from hive_replication.metastore.types import Partition, Table
-from hive_replication.storage import paths
-from hive_replication.storage.boundary import qualified
+from hive_replication.metastore.types import Table
 
-#: Partitions of a table beyond which nobody looks: all are read with each window that changes one of them, 1,000 in some 0.2 s.
-MOST_PARTITIONS = 20_000
 _SHOWN = 3
 _LOG = logging.getLogger(__name__)
 #: Stands for the names of partitions that the metastore does not show: the load holds the table, since none may be left out.
 _UNKNOWN = "perhaps another one (the metastore does not show them)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One partition to which an event may bring files, or whose files it takes away.
-
-    Args:
-        table: its table.
-        name: its name.
-        location: its directory.
-        created: when it was created, 0 where the event does not tell.
-        takes: whether what lay there goes, also from partitions inside of it.
-    """
-
-    table: Table
-    name: str
-    location: str
-    created: int
-    takes: bool = False
-
-    @property
-    def may_be_shared(self) -> bool:
-        """Whether others may have its directory.
-
-        A managed partition at Hive's plain path has it alone, unless another one was put there by hand: for those that follow
-        Hive's rule, which are most of all, no partition is read.
-        """
-        plain = f"{(self.table.sd.location or '').rstrip('/')}/{self.name}"
-        return not is_transactional(self.table) and (is_external(self.table) or self.location.rstrip("/") != plain)
-
-
-class _Readers:
-    """Which partitions of a table read a directory.
-
-    Args:
-        places: directories and names of its partitions.
-        everywhere: names of those whose directories are not known.
-    """
-
-    def __init__(self, places: Iterable[tuple[str, str]] = (), everywhere: Iterable[str] = ()) -> None:
-        self._everywhere = tuple(everywhere)
-        self._names: defaultdict[str, list[str]] = defaultdict(list)
-        for place, name in places:
-            if place:
-                self._names[f"{place}/"].append(name)
-        self._sorted = sorted(self._names)  # with a slash at the end, what lies below a directory sorts right after it
-
-    def of(self, place: str, *, takes: bool) -> Iterator[str]:
-        """Names of the partitions at a directory or above it; where what lies there is taken, of those below it, too."""
-        yield from self._everywhere
-        parts = place.split("/")
-        for length in range(1, len(parts) + 1):
-            yield from self._names.get("/".join(parts[:length]) + "/", ())
-        if takes and place:
-            after = islice(self._sorted, bisect_left(self._sorted, f"{place}/"), None)
-            for below in takewhile(lambda one: one.startswith(f"{place}/"), after):
-                yield from self._names[below]
 
 
 @dataclass
@@ -103,7 +38,7 @@ class SharedDirectories:
 
     source: Source
     locations: PresentLocations
-    _readers: dict[str, _Readers] = field(default_factory=dict[str, _Readers])
+    _readers: dict[str, DirectoryReaders] = field(default_factory=dict[str, DirectoryReaders])
     _too_large: set[str] = field(default_factory=set[str])
 
     def beside(self, event: LogEvent) -> str:
@@ -112,14 +47,13 @@ class SharedDirectories:
             return ""
         self._forget(event)
         others: set[str] = set()
-        for one in _changes(event.decoded):
-            if one.may_be_shared:
-                others |= self._others(event, one)
+        for one in shared_changes(event.decoded):
+            others |= self._others(event, one)
         shown = sorted(others)
         return ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} others" if len(shown) > _SHOWN else "")
 
-    def _others(self, event: LogEvent, change: _Change) -> set[str]:
-        found = set(self._of(event, change.table).of(_place(change.location, change.table), takes=change.takes))
+    def _others(self, event: LogEvent, change: Change) -> set[str]:
+        found = set(self._of(event, change.table).of(place_of(change.location, change.table), takes=change.takes))
         found.discard(change.name)
         if found:  # it may be one of them by now: a rename leaves an external partition where it is
             itself = Lookup(change.location, event.row.table, change.name, event.evid, created=change.created)
@@ -137,62 +71,31 @@ class SharedDirectories:
             case _:
                 pass
 
-    def _of(self, event: LogEvent, table: Table) -> _Readers:
+    def _of(self, event: LogEvent, table: Table) -> DirectoryReaders:
         """The partitions of a table; read once for all events of it under a name."""
         name = event.row.table
         if name not in self._readers:
             now = self.locations.find_table(name, event.evid, table).table
-            self._readers[name] = self._read(now, table) if now else _Readers()
+            self._readers[name] = self._read(now, table) if now else DirectoryReaders()
         return self._readers[name]
 
-    def _read(self, name: str, table: Table) -> _Readers:
+    def _read(self, name: str, table: Table) -> DirectoryReaders:
         metastore, database = self.source.metastore, self.locations.database
         try:
             if (number := metastore.partition_count(database, name)) > MOST_PARTITIONS:
                 self._warn(name, number)
-                return _Readers()
+                return DirectoryReaders()
             found = by_name(table, metastore.partitions(database, name))
         except NotFound:
-            return _Readers()  # gone this moment, by a later event
+            return DirectoryReaders()  # gone this moment, by a later event
         except MetastoreError as error:
             _LOG.warning("nobody knows whether partitions share directories: %s", error, extra=about(database, name))
-            return _Readers(everywhere=[_UNKNOWN])
-        return _Readers((_place(one.sd.location or "", table), partition) for partition, one in found.items())
+            return DirectoryReaders(everywhere=[_UNKNOWN])
+        return DirectoryReaders((place_of(one.sd.location or "", table), partition) for partition, one in found.items())
 
     def _warn(self, name: str, number: int) -> None:
         """Says once in a dump of which table nobody looks."""
         if name in self._too_large:
             return
         self._too_large.add(name)
-        told = (
-            "it has %s partitions: beyond %s nobody looks whether some share a directory. If some do, what is loaded into one of "
-            "them is missing in the others on the replica: hive-repl verify finds that, and hive-repl repair brings it"
-        )
-        _LOG.warning(told, f"{number:,}", f"{MOST_PARTITIONS:,}", extra=about(self.locations.database, name))
-
-
-def _place(location: str, table: Table) -> str:
-    """One spelling of a partition's directory; as it stands where it is none that is read: the load holds what lies there."""
-    try:
-        return paths.normalise(qualified(location, table.sd.location or ""))
-    except Refused:
-        return location
-
-
-def _changes(event: r.Event | None) -> Iterator[_Change]:
-    """Partitions to which an event may bring files, and those that it empties."""
-    match event:
-        case r.AddPartition():
-            for added in event.partitions:
-                yield _change(event.table_object, added.name, added.partition)
-        case r.Insert(partition=partition) if partition is not None:
-            yield _change(event.table_object, event.partition_name, partition, takes=event.replace)
-        case r.AlterPartition(truncate=True):
-            for one in event.changes:
-                yield _change(event.table_object, one.after_name, one.after, takes=True)
-        case _:
-            pass
-
-
-def _change(table: Table, name: str, partition: Partition, *, takes: bool = False) -> _Change:
-    return _Change(table, name, partition.sd.location or "", partition.createTime or 0, takes)
+        _LOG.warning(TOO_MANY, f"{number:,}", f"{MOST_PARTITIONS:,}", extra=about(self.locations.database, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hive_replication.dump.format.record_types import MadeWith
+from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy import Policy, PolicyScope
@@ -12,19 +13,19 @@ from hive_replication.policy.scope import of_expressions
 from hive_replication.statements import ALL, Tables
 
 
-def made_with(state: ReplicaState, policy: Policy, database: str, tables: Callable[[], Iterable[str]]) -> MadeWith | None:
+def made_with(state: ReplicaState, source: Source, database: str, tables: Callable[[], Iterable[str]]) -> MadeWith | None:
     """What a dump of events has to know of the replica that it is for; None where nothing is to be told.
 
     Args:
         state: of the target database.
-        policy: the policy of the dump.
+        source: the source side, with the policy of the dump.
         database: of the source.
         tables: names of the target's tables; asked where an earlier version made the replica, so that nothing else tells.
     """
     coming = tuple(sorted(state.coming))
     if state.applied is not None and not state.scope:
         return MadeWith("", coming, tuple(sorted(tables())))
-    return MadeWith(state.scope, coming) if coming or changed(state, policy, database) else None
+    return MadeWith(state.scope, coming) if coming or changed(state, source, database) else None
 
 
 def require_made_with(state: ReplicaState, database: str, tables: Tables) -> None:
@@ -52,6 +53,11 @@ def _plain(scope: PolicyScope) -> tuple[str, ...]:
     return ("*",) if scope.tables == of_expressions(ALL.include).tables else scope.tables
 
 
-def changed(state: ReplicaState, policy: Policy, database: str) -> bool:
-    """Whether a policy takes other tables or partitions of a source database than its replica was made with."""
-    return state.applied is not None and state.scope not in ("", policy.scope(database).text)
+def changed(state: ReplicaState, source: Source, database: str) -> bool:
+    """Whether a policy takes other tables or partitions of a source database than its replica was made with.
+
+    So it does, too, where the source gives transactional tables by now: its Hive 3 became Hive 4.
+    """
+    if state.applied is None or not state.scope:
+        return False
+    return state.scope != source.policy.scope(database, acid=source.acid).text

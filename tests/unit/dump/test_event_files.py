@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,6 +116,24 @@ def test_files_in_sub_directories_of_what_is_new_are_listed(partition: str) -> N
     dump_events(moving_source(source, [], []), Scope("db"), 0, None, 0, draft, Silent())
     (group,) = draft.events[-1].groups
     assert (group.partition, {file.relative: file.checksum for file in group.files}) == (partition, nested)
+
+
+@pytest.mark.parametrize("partition", ["", "p=0"])
+@pytest.mark.parametrize("kind", ["insert", "overwrite"])
+def test_what_a_client_of_hive_2_inserts_is_listed(kind: str, partition: str) -> None:
+    """Its checksums came as files, which the load refused to read: the table was held at each of its writes."""
+    source = model.Source()
+    source.act("create", 0, 0, int(bool(partition)))
+    for change in ("insert", kind):
+        source.act(change, 0, 0, 0)
+    event = source.events[-1]
+    assert isinstance(event, r.Insert)
+    source.events[-1] = replace(event, replace=True, files=tuple(FileRef(file.checksum) for file in event.files))
+    draft = Draft()
+    dump_events(moving_source(source, [], []), Scope("db"), event.evid - 1, None, 0, draft, Silent())
+    (group,) = draft.events[-1].groups
+    assert (group.partition, group.listed) == (partition, True)
+    assert group.files == source.refs(f"{model.ROOT}/a/{partition}".rstrip("/"))
 
 
 @pytest.mark.parametrize("counted", [None, "0", "1", "3"])

@@ -11,13 +11,28 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
-from hive_replication.dump.format.record_types import DumpHeader, Scope
+from hive_replication.dump.bootstrap.fold import Fold
+from hive_replication.dump.bootstrap.table_reader import Read
+from hive_replication.dump.format.record_types import DumpHeader, PartitionRecord, Scope, TableRecord
+from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.dump.statistics import statistics_of
 from hive_replication.errors import MetastoreError, ReplicationError
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import ColumnStatisticsObj, Database, FieldSchema, NotificationEvent, Partition, Table
+from hive_replication.metastore.dialect import Features
+from hive_replication.metastore.types import (
+    ColumnStatisticsObj,
+    Database,
+    FieldSchema,
+    NotificationEvent,
+    Partition,
+    StorageDescriptor,
+    Table,
+)
+from hive_replication.policy import PolicyScope
+from hive_replication.policy.scope import PartitionFilters
 from hive_replication.progress import Silent
 from hive_replication.storage import Denied, FileStatus
 from tests import model
@@ -54,6 +69,107 @@ def test_the_dump_stands_at_its_last_event(
     header = dump_objects(moving, Scope("db"), draft, Silent()).header
     assert begin <= header.from_evid <= header.to_evid
     assert draft.state() == source.past[header.to_evid]
+
+
+def _sharing() -> model.Source:
+    """A source with a table of which two partitions lie in one directory, the third one inside it."""
+    source, place = model.Source(), "hdfs://src/elsewhere/x"
+    source.act("create", 0, 0, 1)
+    source.act("add many", 0, 0, 0)
+    tab = source.tables["a"]
+    for key, location in zip(model.PARTS, (place, place, f"{place}/inner"), strict=True):
+        source.storage.pop(tab.parts[key].location)
+        tab.parts[key].location = location
+    source.storage |= {place: {"old": "c0"}, f"{place}/inner": {"old": "c1"}}
+    source.past[-1] = source.state()
+    return source
+
+
+@pytest.mark.parametrize("calls", range(16))
+@pytest.mark.parametrize("changes", [("insert",), ("overwrite", "insert"), ("truncate",)], ids="+".join)
+def test_an_event_reaches_all_partitions_of_a_directory(changes: tuple[str, ...], calls: int) -> None:
+    """The dump had what was inserted during it in one partition alone, and no later window brought it to the others."""
+    source, draft = _sharing(), Draft()
+    moving = moving_source(source, [(change, 0, part, 0) for part, change in enumerate(changes)], [0] * calls + [1] * 9)
+    header = dump_objects(moving, Scope("db"), draft, Silent()).header
+    assert draft.state() == source.past[header.to_evid]
+
+
+def _folded(*events: r.Event, filters: PartitionFilters | None = None, inner: str = "x/inner") -> set[tuple[str, str]]:
+    """What is listed again of a draft of an external table with two partitions at ``x`` and one at another directory."""
+    draft = Draft()
+    draft.put_table(TableRecord(EXTERNAL, ()))
+    for key, place in zip(model.PARTS, ("x", "x", inner), strict=True):
+        draft.put_partition(PartitionRecord("t", key, _partition(key, place), (FileRef(f"hdfs://nn/d/{place}/old"),)))
+    fold = Fold(draft, "db", {"t": Read(5, 5)}, lambda _: True, Database(name="db"), filters=filters or PartitionFilters())
+    for event in events:
+        fold.apply(event)
+    return fold.unlisted
+
+
+EXTERNAL = Table(
+    tableName="t",
+    dbName="db",
+    tableType="EXTERNAL_TABLE",
+    sd=StorageDescriptor(location="hdfs://nn/d"),
+    partitionKeys=[FieldSchema(name="p", type="string")],
+    parameters={"EXTERNAL": "TRUE"},
+)
+
+
+def _partition(key: str, place: str) -> Partition:
+    sd = StorageDescriptor(location=f"hdfs://nn/d/{place}")
+    return Partition(values=[key.partition("=")[2]], dbName="db", tableName="t", sd=sd, parameters={})
+
+
+def _inserted(key: str, place: str, *, over: bool = False, evid: int = 6) -> r.Insert:
+    files = (FileRef(f"hdfs://nn/d/{place}/new"),)
+    return r.Insert(evid, 1, "INSERT", "db", "t", EXTERNAL, _partition(key, place), key, replace=over, files=files)
+
+
+def test_others_at_the_directory_of_an_event_are_listed_again() -> None:
+    assert _folded(_inserted("p=0", "x")) == {("t", "p=1")}
+    assert _folded(_inserted("p=0", "x", over=True)) == {("t", "p=1"), ("t", "p=2")}, "what lay inside is gone, too"
+    assert _folded(_inserted("p=2", "x/inner")) == {("t", "p=0"), ("t", "p=1")}
+    assert _folded(_inserted("p=2", "y"), inner="y") == set()
+    assert _folded(_inserted("p=0", "x", evid=5)) == set(), "the table was read after it"
+
+
+def test_partitions_that_came_to_a_directory_during_the_dump_are_listed_again() -> None:
+    first, second = _partition("p=3", "y"), _partition("p=2", "y")
+    new = r.AddPartition(6, 1, "ADD_PARTITION", "db", "t", EXTERNAL, (r.AddedPartition("p=3", first, ()),))
+    assert _folded(_inserted("p=0", "x"), new, _inserted("p=2", "y", evid=7)) == {("t", "p=1"), ("t", "p=3")}
+    renamed = r.ChangedPartition("p=2", "p=4", second, _partition("p=4", "y"))
+    moved = r.AlterPartition(7, 1, "ALTER_PARTITION", "db", "t", EXTERNAL, (renamed,), truncate=False)
+    found = _folded(_inserted("p=2", "y"), moved, _inserted("p=2", "y", evid=8), inner="y")
+    assert ("t", "p=4") in found
+
+
+def test_an_insert_outside_a_filter_reaches_a_partition_inside() -> None:
+    filters = PartitionFilters.read([("t", "p <> '0'")])
+    assert _folded(_inserted("p=0", "x"), filters=filters) == {("t", "p=1")}
+
+
+def test_a_table_with_too_many_partitions_to_look_at_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(import_module("hive_replication.dump.bootstrap.shared_partitions"), "MOST_PARTITIONS", 2)
+    assert _folded(_inserted("p=0", "x"), _inserted("p=0", "x", evid=7)) == set()
+    (warning,) = [one for one in caplog.records if one.name.endswith("shared_partitions")]
+    assert warning.getMessage().startswith("it has more than 2 partitions: beyond 2 nobody looks")
+
+
+@pytest.mark.parametrize(("major", "acid"), [(3, False), (4, True)])
+def test_a_dump_says_whether_the_source_gives_transactional_tables(
+    monkeypatch: pytest.MonkeyPatch, major: int, acid: bool
+) -> None:
+    """It said what the policy wishes, so that those of a Hive 3 did not come when it became a Hive 4."""
+    monkeypatch.setattr(Snapshot, "take", lambda _, end: end)
+    moving = moving_source(model.Source(), [], [])
+    cast("Moving", moving.metastore).features = Features(str(major), "uuid")
+    header = dump_objects(moving, Scope("db"), Draft(), Silent()).header
+    window = dump_events(moving, Scope("db"), 0, 0, 0, Draft(), Silent()).header
+    assert [PolicyScope.parse(one.taken).transactions for one in (header, window)] == [acid, acid]
 
 
 def _iceberg(monkeypatch: pytest.MonkeyPatch, *versions: int) -> None:

@@ -63,6 +63,25 @@ def joined_tables() -> JoinedTables:
     return JoinedTables(source, PresentLocations(metastore, "db", 5), MadeWith(), dump)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("major", "names"), [(3, []), (4, ["a"])])
+def test_transactional_tables_come_once_the_source_gives_them(major: int, names: list[str]) -> None:
+    """The replica was made of a Hive 3, which became a Hive 4."""
+    there = {"a": Table("a", "db", parameters={"transactional": "true"}), "b": Table("b", "db", parameters={})}
+    metastore = SimpleNamespace(
+        current_event_id=lambda: 7,
+        events=lambda *_: [],
+        table_names=lambda _: list(there),
+        table=lambda _, name: there[name],
+        tables=lambda _, names: map(there.__getitem__, names),
+        features=SimpleNamespace(major=major),
+    )
+    source = Source(metastore, None, POLICY)  # type: ignore[arg-type]
+    dump = lambda _, name: SimpleNamespace(directory=f"dump of {name}")  # noqa: E731
+    made = MadeWith(POLICY.scope("db", acid=False).text)
+    joined = JoinedTables(source, PresentLocations(metastore, "db", 5), made, dump)  # type: ignore[arg-type]
+    assert list(joined.dumped(5)) == names
+
+
 @pytest.mark.parametrize(("dropped", "found"), [(False, {"u": "dump of u"}), (True, {})])
 def test_a_table_that_no_event_tells_of_is_dumped_under_the_name_that_it_gets(dropped: bool, found: dict[str, str]) -> None:
     joined = joined_tables()

@@ -77,6 +77,20 @@ def test_a_file_of_an_insert_has_its_path_below_the_directory(location: str, uri
     assert getattr(decode(notification(row(transactional))), "files") == event.files  # noqa: B009 - of a union of types
 
 
+SUM = "00000200000000000000000036fe5d3fbcfa0b9f27e5ba2f39b9d4d1"
+
+
+@pytest.mark.parametrize("files", [(FileRef(SUM),), (FileRef(SUM), FileRef("")), (FileRef(""),)], ids=["HDFS", "both", "other"])
+@pytest.mark.parametrize("transactional", [False, True])
+def test_an_insert_by_a_client_of_hive_2_names_no_files(files: tuple[FileRef, ...], transactional: bool) -> None:
+    """A later metastore takes its checksums for the files, "" where a store has none, and each INSERT for an overwrite."""
+    table = Table(tableName="t", dbName="db", sd=StorageDescriptor(location="hdfs://s/w/t"), partitionKeys=[], parameters={})
+    table.parameters |= {"transactional": "true"} if transactional else {}
+    found = decode(notification(row(r.Insert(5, 5, "INSERT", "db", "t", table, None, "", replace=True, files=files))))
+    assert isinstance(found, r.Insert)
+    assert (found.replace, found.files) == ((True, files) if transactional else (False, ()))
+
+
 def of_kind(version: str, kind: type, table: str | None = None) -> list[r.Event]:
     events = [decode(notification(event)) for event in recorded(version)]
     return [event for event in events if isinstance(event, kind) and table in (None, event.table)]

@@ -26,7 +26,7 @@ from hive_replication.metastore.types import Database, NotificationEvent
 from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
 from repl_assets.checks.up_to_date import is_up_to_date
-from tests.lags import POLICY
+from tests.lags import FILTERED, POLICY, insert_outside
 
 _END = 100  # event id
 _MANY = 8_000
@@ -286,6 +286,22 @@ def test_a_commit_waits_though_its_row_is_of_no_database(monkeypatch: pytest.Mon
     assert (level.waiting, level.bytes_waiting, level.seconds_behind) == (0, 0, 0)
     (applied,) = reader(monkeypatch, Transactions(), None, hot=97).read()
     assert (applied.waiting, applied.bytes_waiting) == (0, 0)
+
+
+class Outside(Log):
+    """A log of one INSERT into a partition outside the filter of its table."""
+
+    def events(self, after: int, until: int, **_: object) -> Iterator[NotificationEvent]:
+        return iter([insert_outside(_END)] if after < _END <= until else [])
+
+
+def test_an_insert_outside_a_filter_waits_where_a_partition_inside_may_have_its_directory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lags = reader(monkeypatch, Outside(), None, sales=96)
+    cast("Any", lags._source).policy = FILTERED
+    (lag_of_sales,) = LagReader(lags._source, lags._target).read()
+    assert (lag_of_sales.waiting, lag_of_sales.bytes_waiting) == (1, 0)
 
 
 class LongLog(Log):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -102,15 +104,27 @@ def test_the_state_keeps_long_scopes_whom_it_awaits_and_who_left() -> None:
 
 
 def test_what_a_dump_is_told_of_its_replica() -> None:
+    source: Any = SimpleNamespace(policy=POLICY, acid=True)
     same = ReplicaState("uuid/db", 7, scope=POLICY.scope("db").text)
-    assert (changed(same, POLICY, "db"), made_with(same, POLICY, "db", list)) == (False, None)
-    assert not changed(ReplicaState("uuid/db", 7), POLICY, "db")  # made by an earlier version
+    assert (changed(same, source, "db"), made_with(same, source, "db", list)) == (False, None)
+    assert not changed(ReplicaState("uuid/db", 7), source, "db")  # made by an earlier version
     other = replace(same, scope=PolicyScope(("a",)).text)
-    found = made_with(other, POLICY, "db", list)
-    assert (changed(other, POLICY, "db"), found and found.scope) == (True, other.scope)
-    earlier = made_with(ReplicaState("uuid/db", 7), POLICY, "db", lambda: ["b", "a"])
+    found = made_with(other, source, "db", list)
+    assert (changed(other, source, "db"), found and found.scope) == (True, other.scope)
+    earlier = made_with(ReplicaState("uuid/db", 7), source, "db", lambda: ["b", "a"])
     assert earlier is not None
     assert (earlier.scope, earlier.there) == ("", ("a", "b"))
+
+
+def test_a_source_that_gives_transactional_tables_by_now_is_a_change() -> None:
+    """Its Hive 3 became Hive 4: its transactional tables never came, and nothing said so."""
+    before, now = (POLICY.scope("db", acid=acid) for acid in (False, True))
+    assert (before.transactions, now.transactions) == (False, True)
+    made = ReplicaState("uuid/db", 7, scope=before.text)
+    sources: list[Any] = [SimpleNamespace(policy=POLICY, acid=acid) for acid in (False, True)]
+    assert [changed(made, source, "db") for source in sources] == [False, True]
+    without = POLICY.model_copy(update={"metadata_only": True})
+    assert without.scope("db", acid=False) == without.scope("db")  # as earlier versions wrote it
 
 
 def test_scopes_that_earlier_versions_kept_are_read_though_a_pattern_has_a_slash_in_front_alone() -> None:

@@ -29,7 +29,7 @@ class Replica:
         self.source: Source = moving_source(self.model, [], [])
         self.listed = list[str]()
         self.compared = 0
-        self.state = ReplicaState(f"{self.source.identity}/db", self.model.evid, scope=POLICY.scope("db").text)
+        self.state = ReplicaState(f"{self.source.identity}/db", self.model.evid, scope=POLICY.scope("db", acid=False).text)
         self.state = replace(self.state, at={"b": 0}, held={"b": "its directory was missing"})
         self.draft = Draft()
         files: Any = self.source.storage.files

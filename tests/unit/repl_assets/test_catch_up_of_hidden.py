@@ -44,7 +44,7 @@ def test_a_hidden_table_has_no_events_to_be_dumped(
     monkeypatch.setattr(Engine, "dump", dump)
     monkeypatch.setattr(module, "find_gap", find_gap)
     target = SimpleNamespace(policy=POLICY, metastore=None)
-    connection = cast("Any", SimpleNamespace(source=None, target=target))
+    connection = cast("Any", SimpleNamespace(source=SimpleNamespace(policy=POLICY, acid=True), target=target))
     Engine(connection, cast("Any", None), cast("Any", None)).dump_events("sales", window)
     assert [(one.from_evid, one.to_evid) for one in made] == [dumped]
     assert how == [{"read_log": False, "unfinished": asked}]

@@ -53,7 +53,8 @@ def engine(applied: int | None = 100, scope: str = "", made: DumpHeader = EVENTS
     state = ReplicaState("uuid/sales", applied, scope=scope, **more)
     reader = SimpleNamespace(directory="hdfs://d/sales/9", header=made)
     store = SimpleNamespace(open=lambda _: reader)
-    connection = SimpleNamespace(store=store, target=SimpleNamespace(policy=policy()))
+    source = SimpleNamespace(policy=policy(), acid=True)
+    connection = SimpleNamespace(store=store, source=source, target=SimpleNamespace(policy=policy()))
     return cast("Engine", SimpleNamespace(target_name=lambda _: "sales_copy", state=lambda _: state, connection=connection))
 
 

@@ -35,7 +35,7 @@ class Planned:
             return SimpleNamespace(directory="d", header=SimpleNamespace(kind="incremental"))
 
         state = ReplicaState("uuid/sales", 9, scope=POLICY.model_copy(update={"tables": ("a*",)}).scope("sales").text)
-        source = SimpleNamespace(metastore=SimpleNamespace(current_event_id=lambda: 12))
+        source = SimpleNamespace(metastore=SimpleNamespace(current_event_id=lambda: 12), policy=POLICY, acid=True)
         target = SimpleNamespace(policy=POLICY, metastore=SimpleNamespace(table_names=lambda _: []))
         connection = cast("Any", SimpleNamespace(source=source, target=target, store=None))
         monkeypatch.setattr(Engine, "state", lambda *_: state)

@@ -76,7 +76,7 @@ class World:
         self.policy: Policy = POLICY.model_copy(
             update={"databases": {name: name for name in self.databases}, "max_events": _MOST}
         )
-        source = SimpleNamespace(metastore=self, policy=self.policy)
+        source = SimpleNamespace(metastore=self, policy=self.policy, acid=True)
         self.connection = cast("Connection", SimpleNamespace(source=source))
         self.loaded = {name: [] for name in self.databases}
 
@@ -107,7 +107,7 @@ class World:
         loading = {name: window.end for name, window in windows.items() if window.start is not None}
         cursor = read_cursor(self.cursor, self.policy)
         states = {name: ReplicaState(applied=self.applied.get(name)) for name in self.databases}
-        known = replicas(self.policy, states, RunHistory(busy, loading, self.past), cursor)
+        known = replicas(self.connection.source, states, RunHistory(busy, loading, self.past), cursor)
         seen, readings = with_log(self.connection, known, cursor, current, now, seconds=0)
         chosen = limited(decide(now, current, seen, _MOST), {one.database: one.since for one in seen}, len(self.runs), _RUNS)
         self.cursor = Cursor(cursor.policy, readings=readings, delayed=chosen.delayed).to_json()

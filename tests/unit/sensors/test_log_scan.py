@@ -15,6 +15,7 @@ from hive_metastore.ttypes import DatabaseType
 
 from hive_replication.dump import source as side
 from hive_replication.errors import MissingEvents, Refused, Unreachable
+from hive_replication.events.decoders_by_event_type import notification
 from hive_replication.events.event_records import Notification
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.faults import MetastoreError
@@ -27,7 +28,7 @@ from sensors.notification_log.decision import MANY_EVENTS, Replica, decide
 from sensors.notification_log.log_scan import killed_loads, parts, read_part, replicas, states, to_be_approved, with_gaps
 from sensors.notification_log.run_history import RunHistory
 from sensors.notification_log.runs import PastRun
-from tests.lags import POLICY
+from tests.lags import FILTERED, POLICY, insert_outside
 
 SOURCE: Any = SimpleNamespace(policy=POLICY, acid=True)
 
@@ -58,6 +59,14 @@ def test_events_are_counted_from_the_first_one_of_the_policy() -> None:
         "sales": Reading(100, 110, (103, 1103), 2),
         "other": Reading(90, 110, (95, 1095), 3),
     }
+
+
+@pytest.mark.parametrize("metadata_only", [False, True])
+def test_an_insert_outside_a_filter_is_an_event_where_a_partition_inside_may_have_its_directory(metadata_only: bool) -> None:
+    """No run started, and the replica was raised past it: rows of the partition inside were missing for good."""
+    source: Any = SimpleNamespace(policy=FILTERED.model_copy(update={"metadata_only": metadata_only}), acid=True)
+    found = read_part(lambda: [notification(insert_outside(103))], source, {"sales": Reading(100, 100)}, 110)
+    assert found["sales"] == (Reading(100, 110) if metadata_only else Reading(100, 110, (103, 1103), 1))
 
 
 def test_the_end_of_a_transaction_is_an_event_of_the_databases_that_it_names() -> None:
@@ -218,7 +227,7 @@ def test_a_table_that_is_lost_for_long_delays_no_catch_up_of_another(others: dic
     state = ReplicaState("uuid/sales", 90).quarantine("v", 0, "hidden").failed("v", 0, 1000)
     for name, evid in others.items():
         state = state.quarantine(name, evid, "no space").failed(name, evid, 1000)
-    found = replicas(POLICY, {"sales": state}, RunHistory(last_catch_up={"sales": past}), Cursor(""))
+    found = replicas(SOURCE, {"sales": state}, RunHistory(last_catch_up={"sales": past}), Cursor(""))
     assert [(one.window, one.attempt) for one in decide(1100.0, 90, found, 1000).starts] == starts
 
 
@@ -271,9 +280,10 @@ def test_catch_ups_that_may_bring_what_nobody_approved(
     metastore = SimpleNamespace(event=lambda evid: evid if evid >= log else None)
     policy = POLICY.model_copy(update={"approval": True, "excluded": "drop"})
     connection: Any = SimpleNamespace(
-        source=SimpleNamespace(metastore=metastore, threads=SimpleNamespace(map=map)), target=SimpleNamespace(policy=policy)
+        source=SimpleNamespace(metastore=metastore, threads=SimpleNamespace(map=map), policy=policy, acid=True),
+        target=SimpleNamespace(policy=policy),
     )
-    (held,) = replicas(policy, {"sales": state}, RunHistory(), Cursor(""))
+    (held,) = replicas(connection.source, {"sales": state}, RunHistory(), Cursor(""))
     (found,) = to_be_approved(connection, [replace(held, **replica)], {"sales": state}, {}, 100, 1000.0)
     assert found.to_approve is more
     if gap is None and not more:
@@ -294,7 +304,7 @@ def test_a_killed_load_is_work_though_no_event_waits(monkeypatch: pytest.MonkeyP
     found = {name: ReplicaState(f"uuid/{name}", None if name == "new" else 90, checkpoint=mark) for name in names}
     connection = between(SimpleNamespace(), SimpleNamespace(), *names)
     assert killed_loads(connection, found, {"busy": "run"}) == ({"sales"} if mark else set())
-    (replica,) = replicas(POLICY, {"sales": found["sales"]}, RunHistory(), Cursor(""), {"sales"} if mark else ())
+    (replica,) = replicas(SOURCE, {"sales": found["sales"]}, RunHistory(), Cursor(""), {"sales"} if mark else ())
     read = Cursor("", readings={"sales": Reading(90, 90)})
     with_work = with_gaps(connection, [replica], found, read, 90)
     assert [one.window for one in decide(1000.0, 90, with_work, 1000).starts] == ([Window(90, 90)] if mark else [])

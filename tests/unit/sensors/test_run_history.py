@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -23,6 +24,7 @@ from tests.lags import POLICY
 
 _OTHER = "thrift://other:9083"
 _POLICY = POLICY.model_copy(update={"target": POLICY.target.model_copy(update={"metastore": _OTHER})})
+_SOURCE: Any = SimpleNamespace(policy=_POLICY, acid=True)
 _NAMES = Names.of(_POLICY)
 _EXCHANGED = {SOURCE_TAG: _OTHER, TARGET_TAG: _POLICY.source.metastore}
 
@@ -70,7 +72,7 @@ def test_windows_wait_for_a_repair_by_hand(key: dg.AssetKey) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         run_id = a_repair(instance, dg.DagsterRunStatus.STARTED, key, tags={"dagster/partition": "1-2"})
         history = run_history(instance, _NAMES, _POLICY)
-        (replica,) = replicas(_POLICY, {"sales": ReplicaState(applied=100)}, history, Cursor(""))
+        (replica,) = replicas(_SOURCE, {"sales": ReplicaState(applied=100)}, history, Cursor(""))
     assert (replica.busy, replica.loading, replica.alone) == (run_id, None, False)
     assert not history.busy, "it is none of the max_runs"
 
@@ -79,7 +81,7 @@ def test_no_run_is_shared_with_a_database_whose_repair_is_in_the_queue() -> None
     with dg.DagsterInstance.ephemeral() as instance:
         a_repair(instance, dg.DagsterRunStatus.NOT_STARTED, _TABLE)  # a queued one, for this
         history = run_history(instance, _NAMES, _POLICY)
-        (replica,) = replicas(_POLICY, {"sales": ReplicaState(applied=100)}, history, Cursor(""))
+        (replica,) = replicas(_SOURCE, {"sales": ReplicaState(applied=100)}, history, Cursor(""))
     assert (replica.busy, replica.alone) == ("", True)
 
 

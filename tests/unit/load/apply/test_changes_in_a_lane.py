@@ -87,6 +87,13 @@ def test_what_an_append_before_it_brings_is_replaced_by_a_listing_without_it(sto
     assert carried_out(storage, base, appended(7, "", "two"), replaced(8, "", "one", compare=True)) == {"one": "one"}
 
 
+def test_a_listing_takes_away_what_the_source_no_longer_has(storage: Storage, base: str) -> None:
+    """Of an INSERT without a file list nobody knows whether it was an overwrite."""
+    for file in ("one", "two"):
+        storage.write(f"{base}/t/{file}", file.encode())
+    assert carried_out(storage, base, replaced(7, "", "two", "three", compare=True)) == {"two": "two", "three": "three"}
+
+
 def test_listings_after_each_other_in_a_lane_copy_only_what_is_new(storage: Storage, base: str) -> None:
     """External tables of which no event names files."""
     metastore = Metastore({"t": f"{base}/t"})
