@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from dagster import ConfigurableResource, ResourceDependency
@@ -171,11 +172,14 @@ class _SparkCopier:
         if not packs:
             return
         job = self._job(packs)
-        waiting = {task.target: task for some in packs for task in some}
+        waiting: dict[CopyTask, list[CopyTask]] = {}
+        for task in chain.from_iterable(packs):
+            waiting.setdefault(task, []).append(task)
         for answer in job.answers(self._check):
-            _learn(waiting.pop(answer.task.target, None), answer.task)
+            asked = waiting.get(answer.task)
+            _learn(asked.pop() if asked else None, answer.task)
             yield answer
-        yield from self._unanswered(list(waiting.values()), job.error)
+        yield from self._unanswered([*chain.from_iterable(waiting.values())], job.error)
 
     def _unanswered(self, tasks: list[CopyTask], error: str) -> Iterator[CopyResult | CopyFailure]:
         """Answers for a job that failed: no table is held for files that nobody tried, or for those of other tables.

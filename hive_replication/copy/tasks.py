@@ -18,7 +18,7 @@ Check = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class CopyTask:
-    """One file to bring to one place.
+    """One file to bring to one place. Files of two objects may have one place: an answer is known by its whole task.
 
     Args:
         file: the source file as recorded at the event.
@@ -33,7 +33,7 @@ class CopyTask:
     target: str
     evid: int
     object_name: str
-    size: int = -1
+    size: int = field(default=-1, compare=False)
     place: Place | None = field(default=None, compare=False)
 
     def temporary(self) -> str:

@@ -85,14 +85,14 @@ class WhileHeld:
         """
         left = list(tasks)
         while left:
-            held, answered = _Latch(self._wait.ask), Counter[str]()
+            held, answered = _Latch(self._wait.ask), Counter[CopyTask]()
             for answer in self._until_lost(left, held):
-                answered[answer.task.target] += 1  # a file of two objects is copied for each
+                answered[answer.task] += 1  # a file of two objects is copied for each
                 yield answer
             if not held.lost:
                 return
             self._wait()
-            left = [task for task in left if not _counted_off(answered, task.target)]
+            left = [task for task in left if not _counted_off(answered, task)]
 
     def _until_lost(self, tasks: list[CopyTask], held: _Latch) -> Iterator[CopyResult | CopyFailure]:
         """One round. What fails after the lock was lost may have failed for it, and is left for the next."""
@@ -126,7 +126,7 @@ class _Latch:
             raise
 
 
-def _counted_off(numbers: Counter[str], one: str) -> bool:
+def _counted_off(numbers: Counter[CopyTask], one: CopyTask) -> bool:
     numbers[one] -= 1
     return numbers[one] >= 0
 

@@ -8,7 +8,7 @@ from hive_replication.connect import Connection
 from hive_replication.doctor.apart import apart
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.hdfs import kinds
-from hive_replication.doctor.outside import outside
+from hive_replication.doctor.outside import outside, shared_root
 from hive_replication.doctor.patterns import pattern_findings
 from hive_replication.doctor.quotas import quotas
 from hive_replication.doctor.snapshots import snapshots
@@ -104,6 +104,7 @@ def replicas(target: Target, there: Shown, is_down: Callable[[str], bool]) -> It
                 yield from kinds(target.storage, "target", name, location, target.policy.includes)
             yield from outside(target, found)
 
+    yield from shared_root(target.policy, there)
     for name, found in there.items():
         if found:
             yield from apart("target", f"places of {name}", replica(name, found))

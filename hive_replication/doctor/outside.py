@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from hive_replication.doctor.finding import Finding, warning
-from hive_replication.load.layout.live_locations import all_tables
+from hive_replication.doctor.finding import Finding, error, warning
+from hive_replication.load.layout.live_locations import Locations, all_tables
 from hive_replication.load.replica.state import is_ours, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.metastore.types import Database, directory_of
+from hive_replication.policy import Policy
 from hive_replication.storage import paths
+
+_OF_ALL = "default"  # whose directory is the warehouse
 
 
 def outside(target: Target, database: Database) -> Iterator[Finding]:
@@ -29,3 +32,18 @@ def outside(target: Target, database: Database) -> Iterator[Finding]:
         shown = f"{found[0]} lies at {places[found[0]]}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
         advice = "add that directory, such as the external_root from before, to target.paths of the policy"
         yield warning("target", f"places of {name}", f"{shown}, where no load may write: it is held", advice)
+
+
+def shared_root(policy: Policy, there: Mapping[str, Database | None]) -> Iterator[Finding]:
+    """Whether external tables of all databases go into the directory of one: what that one's own tables do not use is moved away.
+
+    Args:
+        policy: the policy.
+        there: its databases on the target, as far as they exist.
+    """
+    for name, found in there.items():
+        home = found.locationUri if found else policy.locations.get(name)
+        if home and policy.external_root and name != _OF_ALL and Locations([home]).contains(policy.external_root):
+            shown = f"{policy.external_root} lies in the directory of {name}: its drop and retention may move others' data"
+            advice = "name a directory that is no database's, and load replicas that lie there anew"
+            yield error("target", "external_root", shown, advice)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from hive_replication.doctor.finding import Finding, error, ok, warning
+from hive_replication.metastore.table_filter import FILTER, filter_hook
 
 #: Reads a setting of the metastore; the default where it is not known there.
 Setting = Callable[[str, str], str]
@@ -14,9 +15,6 @@ LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
 DAY = 86_400
 _CATALOG = "metastore.catalog.default"
 _TRIMMED = "hive.metastore.notification.parameters.exclude.patterns"
-_FILTER, _HOOK = "metastore.server.filter.enabled", "metastore.filter.hook"
-#: Hides nothing.
-_NO_FILTER = "DefaultMetaStoreFilterHookImpl"
 _LONG = {"": 1, "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "d": DAY, "day": DAY}
 _UNITS = _LONG | {"ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9, "nsec": 1e-9}
 
@@ -38,7 +36,9 @@ def source_settings(setting: Setting, lag: float) -> Iterator[Finding]:
     yield from _catalog(setting)
     yield _listener(setting)
     yield from _trimmed_parameters(setting)
-    yield from _hidden_tables(setting)
+    if hook := filter_hook(setting):
+        shown = f"{FILTER}=true with {hook}: tables that the account may not see are not replicated, and nothing says so"
+        yield warning("source", "hidden tables", shown, "let the account that replicates see all tables of the policy")
     if setting("hive.metastore.dml.events", "false").lower() == "true":
         yield ok("source", "insert events", "hive.metastore.dml.events=true")
     else:
@@ -61,7 +61,10 @@ def short_retention(setting: Setting, lag: float) -> Iterator[Finding]:
 
 
 def target_settings(setting: Setting, major: int) -> Iterator[Finding]:
-    """What the target's metastore has to be set to: locks of a load that was killed have to end."""
+    """What the target's metastore has to be set to: locks of a load that was killed have to end, and nothing is to be hidden."""
+    if hook := filter_hook(setting):
+        shown = f"{FILTER}=true with {hook}: what may be the data of a table that the account does not see stays for good"
+        yield warning("target", "hidden tables", shown, "let the account that replicates see all tables of the replicas")
     name = "hive.compactor.initiator.on" if major < 4 else "metastore.housekeeping.threads.on"
     if setting(name, "false").lower() == "true":
         yield ok("target", "lock timeout", f"{name}=true")
@@ -104,14 +107,6 @@ def _trimmed_parameters(setting: Setting) -> Iterator[Finding]:
     if patterns := setting(_TRIMMED, ""):
         advice = f"take out of {_TRIMMED} what readers of the replica need, then repair what hive-repl verify names"
         yield warning("source", "parameters", f"{_TRIMMED}={patterns}: with its next ALTER a replica loses these", advice)
-
-
-def _hidden_tables(setting: Setting) -> Iterator[Finding]:
-    """Hive 4 can leave out of its lists what the account may not see, without an error."""
-    hook = setting(_HOOK, _NO_FILTER)
-    if setting(_FILTER, "false").lower() == "true" and not hook.endswith(_NO_FILTER):
-        shown = f"{_FILTER}=true with {hook}: tables that the account may not see are not replicated, and nothing says so"
-        yield warning("source", "hidden tables", shown, "let the account that replicates see all tables of the policy")
 
 
 def _no_change_management() -> Iterator[Finding]:

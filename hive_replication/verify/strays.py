@@ -12,7 +12,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.replica.target import Target
-from hive_replication.load.retention.sweep import old_directories
+from hive_replication.load.retention.old_directories import old_directories
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_partitioned

@@ -12,9 +12,10 @@ from hive_replication.copy.proof import Crc32c
 from hive_replication.copy.tasks import Check, CopyFailure, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.copy.while_held import WhileHeld, go_on
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_placement import Visibility
+from hive_replication.load.layout.directories import is_temporary
 from hive_replication.load.layout.file_moves import move_file
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.fingerprint import with_fingerprint
@@ -180,7 +181,23 @@ def _append(
 
     files = operation.content.files
     deque(storage.threads.map(move, files) if len(files) > 1 else map(move, files), maxlen=0)
-    storage.delete(staged, recursive=True)  # empty now, or with unfinished files of a killed copy
+    try:
+        storage.delete(staged)
+    except Unreachable:
+        raise
+    except ReplicationError:  # it is not empty
+        _delete_unfinished(storage, staged)
+
+
+def _delete_unfinished(storage: Storage, staged: str) -> None:
+    """Deletes unfinished files of killed copies, and directories that are empty: whatever else is there is somebody else's."""
+    for one in storage.ls(staged):
+        if one.is_dir:
+            _delete_unfinished(storage, one.uri)
+        elif is_temporary(one.uri):
+            storage.delete(one.uri)
+    if not storage.ls(staged):
+        storage.delete(staged)
 
 
 def _same(storage: Storage, *files: str) -> bool:

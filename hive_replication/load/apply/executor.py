@@ -208,17 +208,17 @@ class Executor:
 
     def _copied(self, runs: list[LaneRun]) -> Generator[LaneRun]:
         """Copies the files of lanes; yields the lane of each copied file."""
-        waiting: dict[str, list[tuple[LaneRun, DataKey]]] = {}  # a file of two objects is copied for each
+        waiting: dict[CopyTask, list[tuple[LaneRun, DataKey]]] = {}  # a file of two objects is copied for each
         tasks: list[CopyTask] = []
         for run in runs:
             for key, task in run.placed.tasks:
                 if run.is_due(run.lane.operations[key[0]]):
-                    waiting.setdefault(task.target, []).append((run, key))
+                    waiting.setdefault(task, []).append((run, key))
                     tasks.append(task)
             self._tally.copied(run.placed.present)
         answers = self._copier.copy(tasks)
         for answer in self._progress.count(answers, "files copied", len(tasks), lambda answer: getattr(answer, "size", 0)):
-            run, key = waiting[answer.task.target].pop()
+            run, key = waiting[answer.task].pop()
             if isinstance(answer, CopyResult):
                 self._tally.copied([answer])
                 run.pending.copied(key[0])

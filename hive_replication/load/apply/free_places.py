@@ -16,6 +16,8 @@ from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksu
 Wanted = Mapping[str, FileRef]
 #: Returns the directories that an undo may need.
 Kept = Callable[[], Locations]
+#: Whether a table or partition of the database lies in an existing staging directory.
+Used = Callable[[str], bool]
 
 
 class FreePlaces:
@@ -25,10 +27,11 @@ class FreePlaces:
         target: the target side.
         layout: the database's directories.
         kept: returns the directories that an undo may need, which are never used again. Called only if a directory exists.
+        used: tells of an existing staging directory whether it is in use.
     """
 
-    def __init__(self, target: Target, layout: Layout, kept: Kept) -> None:
-        self._target, self._storage, self._layout, self._kept = target, target.storage, layout, kept
+    def __init__(self, target: Target, layout: Layout, kept: Kept, used: Used) -> None:
+        self._target, self._storage, self._layout, self._kept, self._used = target, target.storage, layout, kept, used
 
     def is_free(self, directory: str, wanted: Wanted, *, parts: bool = False) -> bool:
         """Whether a directory is absent, or may be used as :meth:`has_only` says."""
@@ -54,13 +57,21 @@ class FreePlaces:
         return all(self._storage.threads.map(lambda name: self._may_be(found[name], wanted[name]), there))
 
     def staging(self, content: Content, partition: str, wanted: Wanted, live: str = "", *, parts: bool = False) -> str:
-        """The staging directory for a content, which is not where it is ``live``; ``parts`` as for :meth:`has_only`."""
+        """The staging directory for a content, which is not where it is ``live``; ``parts`` as for :meth:`has_only`.
+
+        Its name has an event id: after the source's log began again, what an earlier event of that id has changed may lie there.
+        """
         for attempt in range(1_000):
             token = content.staging + (f"-{attempt}" if attempt else "")
             directory = self._layout.staging(token, partition)
-            if directory != live and self.is_free(directory, wanted, parts=parts):
+            if directory != live and self._is_nobodys(directory, wanted, parts=parts):
                 return directory
         raise AssertionError(f"no free staging directory for {content.staging}")
+
+    def _is_nobodys(self, directory: str, wanted: Wanted, *, parts: bool) -> bool:
+        if not self._storage.exists(directory):
+            return True
+        return self.has_only(directory, wanted, parts=parts) and not self._used(directory)
 
     def staged(self, content: Content, partition: str, wanted: Wanted, *, parts: bool = False) -> str:
         """The staging directory where an earlier attempt has put files of a content, "" where none has; arguments as above."""

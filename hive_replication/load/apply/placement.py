@@ -99,8 +99,8 @@ class Placer:
     ) -> None:
         self._target, self._database, self._layout = target, database, Layout(location)
         self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
-        self._free = FreePlaces(target, self._layout, kept)
         self._taken = taken or TakenPlaces(target, database, self._layout.location)
+        self._free = FreePlaces(target, self._layout, kept, self._taken.is_used_staging)
 
     def place(self, lane: LanePlan) -> LanePlacement:
         """Chooses the directories for a lane's data; changes nothing but marks of whose they are below ``external_root``."""

@@ -6,11 +6,21 @@ import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from threading import Lock
 
 from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
-from hive_replication.load.layout.directories import owner_mark
-from hive_replication.load.layout.live_locations import Locations, all_tables, ancestors, asked, live_locations, place, place_of
+from hive_replication.load.layout.directories import may_be_staged, owner_mark
+from hive_replication.load.layout.live_locations import (
+    Locations,
+    all_tables,
+    ancestors,
+    asked,
+    live_locations,
+    partition_places,
+    place,
+    place_of,
+)
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import CopySchemas
 from hive_replication.load.operations.columns import SetColumns
@@ -53,6 +63,7 @@ class TakenPlaces:
     def __init__(self, target: Target, database: str, location: str) -> None:
         self._target, self._database, self._location = target, database, location
         self._lock = Lock()
+        self._staged = Call(self._locations_in_staging)
         self._forget()
 
     def _forget(self) -> None:
@@ -121,6 +132,13 @@ class TakenPlaces:
         if not self._target.storage.exists(directory):  # most do not, and then nobody asks for the places of all partitions
             return False
         return self._live.result().touches(directory)
+
+    def is_used_staging(self, directory: str) -> bool:
+        """Whether an existing staging directory has had data that a table or partition reads since before this load.
+
+        They are read once a load: what it places in them itself has names of its own.
+        """
+        return self._staged.result().touches(directory)
 
     def claim_table(self, directory: str, table: str, *, partitioned: bool) -> bool:
         """Takes a directory for a table: see :meth:`claim`; below ``external_root`` a partitioned one's are taken one by one."""
@@ -217,6 +235,13 @@ class TakenPlaces:
             elif own:
                 data.append(own)
         return Locations(data, bases), partitioned
+
+    def _locations_in_staging(self) -> Locations:
+        """Directories of tables and partitions in those for staging: few of a million."""
+        metastore = self._target.metastore
+        tables = all_tables(metastore, self._database)
+        found = chain.from_iterable(chain([directory_of(one)], partition_places(metastore, one)) for one in tables)
+        return Locations(filter(may_be_staged, found))
 
     def _in_partitions(self, table: str) -> Locations:
         """Directories of a table's partitions; none if another lane has dropped it."""

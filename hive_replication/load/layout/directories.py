@@ -184,6 +184,11 @@ def is_staging(directory: str) -> bool:
     return bool(_STAGED.fullmatch(name.removeprefix(_OPEN))) and name.startswith(_OPEN) != hidden
 
 
+def may_be_staged(directory: str) -> bool:
+    """Whether a directory, however it is spelled, may be a staging directory or lie in one."""
+    return any(f"/{name}" in directory for name in (HIDDEN, _OPEN))
+
+
 def is_temporary(path: str) -> bool:
     """Whether a file has the temporary name under which files are written."""
     return paths.is_usable(path) and bool(_TEMPORARY.fullmatch(paths.name(path)))

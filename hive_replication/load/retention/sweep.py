@@ -15,12 +15,14 @@ from dataclasses import replace
 from hive_replication.dump.format.closed_directories import passed_over_if_closed
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
-from hive_replication.load.journal.journal import Entry, Journal, LaneFile
+from hive_replication.load.journal.journal import Entry, Journal
 from hive_replication.load.layout.directories import Layout, is_dropped_database, is_staging, is_token, token_time
 from hive_replication.load.layout.live_locations import Locations, databases_within, live_locations
 from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
+from hive_replication.load.retention.hidden_data import HiddenData
+from hive_replication.load.retention.old_directories import normal, old_directories
 from hive_replication.load.retention.old_dumps import OldDumps
 from hive_replication.load.retention.own_databases import require_own, source_names
 from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
@@ -86,9 +88,9 @@ class _Sweeper:
         self._exists, self._state = found is not None and bool(found.locationUri), replica_state(found)
         own = (found.locationUri if found is not None else None) or ""
         defaults = target.default_locations(database, own)
-        location = _normal(own or defaults[0])
+        location = normal(own or defaults[0])
         self._layout, self._journal = Layout(location), Journal(self._storage, location)
-        beside = ((paths.parent(one), Layout(one)) for one in (*map(_normal, defaults), location))
+        beside = ((paths.parent(one), Layout(one)) for one in (*map(normal, defaults), location))
         self._beside = {layout.dropped_databases: layout for parent, layout in beside if self._storage.holds(parent)}
 
     def rounds(self, store: DumpStore | None) -> Iterator[list[Removal]]:
@@ -109,7 +111,8 @@ class _Sweeper:
             return
         entries = self._journal.entries()
         self._undone = _undone(entries)
-        left = old_directories(self._journal.places_of(entries))
+        left = old_directories(loads := self._journal.places_of(entries))
+        hidden = HiddenData(self._target.metastore, loads)
         expired = [entry for entry in entries if token_time(entry.token) < self._expiry]
         points = [entry for entry in expired if entry.status == "done"]
         # Loads of some tables after the last one, undos of tables, and what loads and undos left unfinished belong to what can be
@@ -121,7 +124,7 @@ class _Sweeper:
         yield self._old_data(left, recent, live)
         needed = Locations(one for one, entry in left.items() if entry.token not in tokens)
         waiting = {entry.token for entry in parts}
-        rest = self._unused("retired", self._expired_retired(waiting), live, needed)
+        rest = self._unused("retired", self._expired_retired(waiting), live, needed, hidden)
         # The loads after the last one can be undone to it; others are known by what could not be moved away.
         stuck = [one.path for one in self.swept if one.problem]
         kept = [
@@ -134,7 +137,7 @@ class _Sweeper:
         # An undo to one of which newer journals are gone would say that it is done, and leave what those loads changed.
         rest += [self._no_point(entry) for entry in points[:-1] if entry in kept]
         rest += [self._removals.deletion("journal", directory) for directory in over]
-        rest += self._unused("staging", self._staged(), live, needed)
+        rest += self._unused("staging", self._staged(), live, needed, hidden)
         temporary = TemporaryFiles(self._target, self._database, self._layout, self._expiry, self._progress)
         rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in temporary.found(live)]
         rest += self._dropped()
@@ -281,7 +284,9 @@ class _Sweeper:
                     store.storage.ls(file.uri)
                     yield removals.deletion("report", file.uri, known=None if file.is_dir else file.size)
 
-    def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> list[Removal]:
+    def _unused(
+        self, what: What, directories: Iterable[str], live: Locations, needed: Locations, hidden: HiddenData
+    ) -> list[Removal]:
         """The parts of directories that no location points at and no undo needs."""
         found: list[Removal] = []
         for directory in directories:
@@ -290,27 +295,10 @@ class _Sweeper:
             with self._removals.told(found, what, directory):
                 free = live.unused_parts(self._storage, directory) if not idle or self._removals.is_idle(directory) else ()
                 for part in (part for one in free for part in needed.unused_parts(self._storage, one)):
+                    hidden.require_unused(what, directory)
                     mark = "" if idle else self._layout.half_retired(token, part)
                     found.append(self._removals.deletion(what, part, unused=True, idle=idle, mark=mark))
         return found
-
-
-def old_directories(loads: Iterable[tuple[Entry, list[LaneFile]]]) -> dict[str, Entry]:
-    """Directories, normalised, that loads left or undone loads had put into use, each with the newest load that says so."""
-    found: dict[str, Entry] = {}
-    for entry, lanes in loads:
-        for lane in lanes:
-            placed = lane.record.placed if lane.undone else ()
-            found |= dict.fromkeys(map(_normal, (*lane.record.left, *placed)), entry)
-    return found
-
-
-def _normal(uri: str) -> str:
-    """A URI as live locations are spelled: metastores write ``file:/w``. What is no URI that a load goes to stays as it is."""
-    try:
-        return paths.normalise(uri)
-    except Refused:
-        return uri
 
 
 def _undone(entries: Iterable[Entry]) -> frozenset[str]:

@@ -124,6 +124,19 @@ def test_a_metastore_that_is_away_for_a_minute_ends_no_copy(
     assert all(isinstance(answer, CopyResult) for answer in answers)
 
 
+def test_of_two_files_with_one_path_the_one_without_an_answer_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(while_held, "_POLL", 0.01)
+    one, other = (CopyTask(FileRef(f"hdfs://src/{name}"), "hdfs://dst/a", 1, f"db.{name}") for name in "tu")
+    asked = list[list[CopyTask]]()
+
+    def copy(tasks: Iterable[CopyTask]) -> Iterator[CopyFailure]:
+        asked.append(list(tasks))
+        yield from (CopyFailure(task, "it is gone") for task in reversed(asked[-1]))
+
+    answers = list(WhileHeld(SimpleNamespace(copy=copy), _silent_at(2)).copy([one, other]))
+    assert ([answer.task for answer in answers], asked) == ([other, one], [[one, other], [one]])
+
+
 @pytest.mark.parametrize("lost", [LockLost, LockSilent])
 def test_nothing_gets_a_name_while_nothing_is_heard_of_the_lock(
     tmp_path: Path, storage: Storage, lost: type[LockLost], monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hive_replication.doctor.outside import outside
+from hive_replication.doctor.outside import outside, shared_root
 from hive_replication.load.replica.state import SOURCE
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
 
@@ -53,3 +53,25 @@ def test_replicas_of_an_earlier_external_root_are_named(root: str | None) -> Non
 
 def test_nothing_is_said_where_the_earlier_one_is_among_the_paths_of_the_target() -> None:
     assert found(f"{ROOT}/new", f"{ROOT}/old") == []
+
+
+@pytest.mark.parametrize(
+    ("root", "named"),
+    [
+        (f"{ROOT}/w/sales.db", ["sales"]),
+        (f"{ROOT}/w/sales.db/ext/", ["sales"]),
+        ("hdfs://nn1:8020/w/sales.db/ext", ["sales"]),
+        (f"{ROOT}/own/mart/ext", ["mart"]),
+        (f"{ROOT}/w/sales.db2", []),
+        (f"{ROOT}/w/ext", []),
+        (f"{ROOT}/", []),
+        (None, []),
+    ],
+)
+def test_external_tables_of_all_databases_must_not_lie_in_the_directory_of_one(root: str | None, named: list[str]) -> None:
+    """Retention and DROP DATABASE move what no table of this one database points at."""
+    there = {"sales": HOME, "mart": None, "new": None, "default": Database("default", locationUri=f"{ROOT}/w")}
+    policy: Any = SimpleNamespace(external_root=root, locations={"mart": f"{ROOT}/own/mart"})
+    found = list(shared_root(policy, there))
+    assert [(one.verdict, one.check) for one in found] == [("error", "external_root")] * len(named)
+    assert all(f"lies in the directory of {name}" in one.found for one, name in zip(found, named, strict=True))

@@ -98,9 +98,19 @@ def test_a_source_that_may_hide_tables() -> None:
     assert judged(hides | {"metastore.filter.hook": hook})["hidden tables"][0] == "warning"
 
 
+def test_a_target_that_may_hide_tables() -> None:
+    hides = {"metastore.server.filter.enabled": "true"}
+
+    def found(settings: dict[str, str]) -> list[str]:
+        return [one.check for one in target_settings(lambda name, default: settings.get(name, default), 4)]
+
+    assert found(hides | {"metastore.filter.hook": "org.apache.HiveMetaStoreAuthorizer"}) == ["hidden tables", "lock timeout"]
+    assert found(hides) == ["lock timeout"]
+
+
 @pytest.mark.parametrize(("major", "name"), [(3, "hive.compactor.initiator.on"), (4, "metastore.housekeeping.threads.on")])
 def test_locks_of_dead_loads_must_end(major: int, name: str) -> None:
-    assert [one.verdict for one in target_settings(lambda *_: "true", major)] == ["ok"]
+    assert [one.verdict for one in target_settings(lambda asked, default: "true" if asked == name else default, major)] == ["ok"]
     (found,) = target_settings(lambda _, default: default, major)
     assert found.verdict == "warning"
     assert f"{name}=true" in found.advice

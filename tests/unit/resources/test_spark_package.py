@@ -159,6 +159,18 @@ class Failing(Context):
         pass
 
 
+def test_after_a_job_that_fails_each_of_two_files_with_one_path_has_an_answer(
+    copier: SparkCopier, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PolicySpark, "spark_context", Failing(1))
+    monkeypatch.setattr("pyspark.InheritableThread", Thread)
+    (tmp_path / "a").write_text("a")
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    tasks = [CopyTask(FileRef(f"{tmp_path.as_uri()}/a"), f"{tmp_path.as_uri()}/b", 1, f"db.{name}", 1) for name in "tu"]
+    answers = list(copier.copier(storage, storage, description="Repl#db").copy(tasks))
+    assert sorted(answer.task.object_name for answer in answers) == ["db.t", "db.u"]
+
+
 @pytest.mark.parametrize("few", [3, 2])
 def test_a_job_that_fails_holds_no_table_for_files_that_nobody_tried(
     copier: SparkCopier, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, few: int

@@ -362,7 +362,7 @@ def test_the_base_of_a_transaction_is_staged_until_it_is_committed(storage: Stor
 
 def test_a_new_table_is_not_made_where_another_ones_base_is_staged(storage: Storage, base: str) -> None:
     """The copier overwrites nothing, and would refuse the file again and again."""
-    free = FreePlaces(replica(Metastore({}), storage), Layout(base), lambda: Locations(()))
+    free = FreePlaces(replica(Metastore({}), storage), Layout(base), lambda: Locations(()), lambda _: False)
     storage.write(f"{base}/t/.repl-base_0000007/a", b"other")
     assert not free.is_free(f"{base}/t", {})
     assert not free.is_free(f"{base}/t", {"base_0000007/a": FileRef(f"{base}/none", "checksum")})

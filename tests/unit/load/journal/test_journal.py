@@ -12,7 +12,7 @@ from hive_replication.load.journal.journal import Journal
 from hive_replication.load.journal.journal_writer import JournalWriter
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.replica.state import SOURCE, ReplicaState
-from hive_replication.load.retention.sweep import old_directories
+from hive_replication.load.retention.old_directories import old_directories
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table, directory_of
 from hive_replication.policy import Root
 from hive_replication.storage import Storage, TooLarge

@@ -53,6 +53,8 @@ class Metastore:
         self.warehouse = self.setting = warehouse
         self.found: Database | None = Database(name="sales", locationUri=f"{warehouse}/sales.db", parameters={})
         self.held: dict[str, str] = {}
+        self.hidden: set[str] = set()
+        self.settings: dict[str, str] = {}
 
     def database(self, _: str) -> Database | None:
         return self.found
@@ -61,13 +63,13 @@ class Metastore:
         return ["sales"]
 
     def table_names(self, _: str) -> list[str]:
-        return sorted(self.held)
+        return sorted(self.held.keys() - self.hidden)
 
     def tables(self, _: str, names: list[str]) -> Iterator[Table]:
         return (Table(tableName=name, sd=StorageDescriptor(location=self.held[name]), partitionKeys=[]) for name in names)
 
     def config_value(self, name: str, default: str) -> str:
-        return {"hive.metastore.warehouse.dir": self.setting}.get(name, default)
+        return {"hive.metastore.warehouse.dir": self.setting, **self.settings}.get(name, default)
 
 
 class Lock:
@@ -1400,3 +1402,51 @@ def test_what_is_written_into_old_data_while_it_is_moved_goes_along(on_objects: 
     assert [one.problem for one in sweep(on_objects, "sales")] == [""]
     assert [storage.read(f"{place}/{name}") for name in "ab"] == [b"123", b"456"]
     assert not storage.exists(f"{base}/orders")
+
+
+FILTER = {"metastore.server.filter.enabled": "true", "metastore.filter.hook": "org.example.Authorizer"}
+MAY_BE = (
+    "may be the data of a table that the target's metastore hides from this account (metastore.server.filter.enabled=true with "
+    "org.example.Authorizer): delete it by hand if no table lies there"
+)
+
+
+@pytest.mark.parametrize("staged", [".repl/170-0", "repl-170-0"])
+def test_a_replica_that_the_metastore_hides_keeps_its_data(target: Target, staged: str) -> None:
+    """It lies where a window staged it: that was taken for what a killed load had left, and deleted."""
+    uri, directory = written(target, f"{staged}/000000_0", days=30), f"{location(target)}/{staged}"
+    metastore(target).found, metastore(target).settings = replica(target), FILTER
+    metastore(target).held["salaries"] = directory
+    assert sweep(target, "sales") == []
+    metastore(target).hidden.add("salaries")
+    [told] = sweep(target, "sales")
+    assert (told.what, told.path, told.problem) == ("staging", directory, f"{directory} {MAY_BE}")
+    assert target.storage.exists(uri)
+    metastore(target).held.clear()
+    metastore(target).settings = {}
+    assert [one.problem for one in sweep(target, "sales")] == [""], "nothing may be hidden: a killed load left it"
+
+
+@pytest.mark.parametrize("undone", ["nothing", "the load", "a table"])
+def test_a_hidden_replica_that_an_undo_brought_back_keeps_its_data(
+    target: Target, monkeypatch: pytest.MonkeyPatch, undone: str
+) -> None:
+    """It points at retired data; once the journal is deleted, too, only the metastore knows."""
+    place = f"{location(target)}/x"
+    written(target, "x/000000_0", days=1)
+    metastore(target).found, metastore(target).settings = replica(target), FILTER
+    token = left(target, place, window=(0, 10), applied=10)
+    after(monkeypatch, 1)
+    assert [one.what for one in sweep(target, "sales")] == ["old data"]
+    retired = Layout(location(target)).retired(token, place)
+    journal = Journal(target.storage, location(target))
+    [entry] = journal.entries()
+    if undone == "the load":
+        journal.mark(entry, "undone")
+    elif undone == "a table":
+        journal.mark_undone(journal.lanes(entry)[0])
+    after(monkeypatch, target.policy.retention_seconds / DAY + 2)
+    told = [[one.problem for one in sweep(target, "sales") if one.what == "retired"] for _ in range(2)]
+    hidden = [f"{paths.parent(retired)} {MAY_BE}"]
+    assert told == ([[""], []] if undone == "nothing" else [hidden, hidden])
+    assert target.storage.exists(f"{retired}/000000_0") == (undone != "nothing")
