@@ -95,7 +95,7 @@ def bucket_storage(monkeypatch: pytest.MonkeyPatch, url: str = "memory://bucket"
 def storage_with_bucket(monkeypatch: pytest.MonkeyPatch, *others: str, url: str = "memory://bucket") -> Storage:
     """A storage whose roots are a new bucket and others, of stores that are there."""
     backend = FsspecBackend("memory", "bucket", {})
-    backend._files, backend._url = _Bucket(), url  # type: ignore[assignment]
+    backend._files, backend._url, backend.is_bucket = _Bucket(), url, True  # type: ignore[assignment]
     bucket = url.partition(":")[0]
     monkeypatch.setattr(
         storage_module, "connect_backend", lambda scheme, *rest: backend if scheme == bucket else connect_backend(scheme, *rest)

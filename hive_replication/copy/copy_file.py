@@ -169,7 +169,7 @@ class _Copying:
         """Copies a candidate if it is the recorded version, else raises :class:`_Gone`."""
         status = self._status(uri)
         temporary, place = self._task.temporary(), self._task.place
-        self._access = place and place.wanted(self._source, status)
+        self._access = place and place.wanted(self._source, status, from_cmroot=origin == "cmroot")
         try:
             proof, size = self._reproduced(uri, status, temporary) or self._observed(uri, status, temporary)
             if place and self._access and self._mode is not None:

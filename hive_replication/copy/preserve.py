@@ -165,6 +165,7 @@ class Place:
             the group from the others.
         within: what the source's directory allows, where this one allows more and the account may not change it.
         made: whether the load has made it just now, so that no file of it needs to be looked for.
+        whose: what the source's directory has itself, without those above it; None where it is gone.
     """
 
     preserve: Preserve
@@ -172,15 +173,29 @@ class Place:
     asks: bool = False
     within: Access | None = None
     made: bool = False
+    whose: Access | None = None
 
-    def wanted(self, source: Storage, status: FileStatus) -> Access | None:
-        """What the replica of a source file should have; None where the source's store knows nothing of it."""
+    def wanted(self, source: Storage, status: FileStatus, *, from_cmroot: bool = False) -> Access | None:
+        """What the replica of a source file should have; None where the source's store knows nothing of it.
+
+        In cmroot a file is the metastore's: ``ReplChangeManager.recycle`` gives it owner and group of that account, and leaves
+        the mode. So it gets those of its directory, whose group HDFS gave it when it was made, and no more than that allows.
+
+        Args:
+            source: storage of the source.
+            status: of the file that is copied.
+            from_cmroot: whether it lies there, and no more in its directory.
+        """
         access = status.access
         if access is None:
             return None
         if self.asks or access.members != access.other:
             access = source.about_access(status.uri, lambda store, path: store.read(path)) or access
         access = replace(access, user=access.user | 4)  # it is read back to be proven
+        if from_cmroot and self.whose is None:
+            access = replace(access.private(), group=self.new.group)
+        elif from_cmroot and self.whose is not None:
+            access = replace(access, owner=self.whose.owner, group=self.whose.group).below(self.whose)
         return access if self.within is None else access.below(self.within)
 
     def first_mode(self, wanted: Access) -> int:

@@ -19,6 +19,7 @@ class Backend(Protocol):
 
     has_checksums: bool
     has_directories: bool
+    is_bucket: bool  # where a file is there whole or not at all, and of two that make it without overwriting one does
 
     @property
     def access(self) -> HdfsAccess | None:

@@ -23,11 +23,12 @@ class EffectiveAccess:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._known: dict[str, Access | None] = {}
+        self._own: dict[str, Access | None] = {}
 
     def of(self, directory: str) -> Access | None:
         """Of a directory and all above it; None where it is absent, or its store knows nothing of access."""
         if directory not in self._known:
-            found = self.alone(directory)
+            found = self._own[directory] = self.alone(directory)
             above = paths.parent(directory)
             if found is not None and above != directory and (outer := self.of(above)):
                 found = effective([outer, found])
@@ -40,9 +41,17 @@ class EffectiveAccess:
 
     def nearest(self, directory: str, up_to: str) -> Access | None:
         """The same; where it is absent, of the nearest above it that is not, up to one of them."""
-        while (found := self.of(directory)) is None and directory != up_to and paths.is_under(directory, up_to):
+        return self.of(self._nearest(directory, up_to))
+
+    def own(self, directory: str, up_to: str) -> Access | None:
+        """What :meth:`nearest` has itself, without those above it."""
+        found = self._nearest(directory, up_to)
+        return None if self.of(found) is None else self._own[found]
+
+    def _nearest(self, directory: str, up_to: str) -> str:
+        while self.of(directory) is None and directory != up_to and paths.is_under(directory, up_to):
             directory = paths.parent(directory)
-        return found
+        return directory
 
     def alone(self, directory: str) -> Access | None:
         """Of a directory without those above it; None as :meth:`of`."""

@@ -55,6 +55,7 @@ class HdfsBackend:
     """
 
     has_directories = True
+    is_bucket = False
 
     def __init__(self, authority: str, root: Root, grant: Grant | None = None) -> None:
         self.url = f"hdfs://{authority}"

@@ -57,7 +57,7 @@ class FsspecBackend(ObjectMoves):
     def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
         self._url = f"{scheme}://{authority}"
         self._sizes_blocks = scheme in _OF_BUCKETS and "default_block_size" not in options
-        self._of_buckets, self._on_azure = scheme in _OF_BUCKETS, scheme in _AZURE
+        self.is_bucket, self._on_azure = scheme in _OF_BUCKETS, scheme in _AZURE
         # Azure's URIs name container@account, and adlfs lists names that begin with the container alone.
         self._prefix, _, account = authority.partition("@") if scheme in _AZURE else (authority, "", "")
         make = cast("Any", fsspec).filesystem
@@ -105,9 +105,9 @@ class FsspecBackend(ObjectMoves):
     ) -> int:
         """Writes a file; block size and replication mean nothing here."""
         key = self._key(path)
-        if not self._of_buckets:
+        if not self.is_bucket:
             self._make_parent(key.rpartition("/")[0])
-        told = partial(written if self._of_buckets else answered, self._ask)
+        told = partial(written if self.is_bucket else answered, self._ask)
         file = told()(self._files.open)(key, "wb" if overwrite else "xb", **self._blocks(expected))
         write, close = told()(file.write), told()(file.close)  # not around the chunks, which come from elsewhere
         try:
@@ -156,7 +156,7 @@ class FsspecBackend(ObjectMoves):
 
     def mkdirs(self, path: str, mode: int | None = None) -> None:  # noqa: ARG002
         """Makes a directory and its parents; a mode means nothing here. Buckets are not made."""
-        if not self._of_buckets:
+        if not self.is_bucket:
             self._files.makedirs(self._key(path), exist_ok=True)
 
     def _make_parent(self, key: str) -> None:

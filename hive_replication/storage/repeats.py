@@ -115,6 +115,32 @@ def moving(source: str, directory: str) -> Callable[[Backend, str], None]:
     return move
 
 
+def once(data: bytes) -> Callable[[Backend, str], bool]:
+    """A call that writes a small file in a bucket under a free name, and may be repeated; False, nothing written, elsewhere.
+
+    A bucket has no rename: of two that find the name free, both copy what they have written under another one.
+
+    Args:
+        data: its content.
+    """
+    begun: list[str] = []
+
+    def write(store: Backend, path: str) -> bool:
+        if not store.is_bucket:
+            return False
+        if not begun and _there(store, path):
+            raise FileExistsError(path)
+        begun.append(path)
+        try:
+            store.write(path, data, block_size=None, overwrite=False)
+        except FileExistsError:
+            if b"".join(store.stream(path, len(data) + 1)) != data:
+                raise  # else it is by a request whose answer was lost, perhaps of the client, which repeats them by itself
+        return True
+
+    return write
+
+
 def _there(store: Backend, path: str) -> bool:
     try:
         store.status(path)

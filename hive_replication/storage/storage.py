@@ -26,7 +26,7 @@ from hive_replication.storage.failures import translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
 from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
-from hive_replication.storage.repeats import about_webhdfs, moving, repeated
+from hive_replication.storage.repeats import about_webhdfs, moving, once, repeated
 from hive_replication.storage.storage_roots import StorageRoots
 from hive_replication.storage.webhdfs import WebHdfs
 
@@ -187,18 +187,18 @@ class Storage:
         self._call(uri, lambda store, path: store.write(path, data, block_size=block_size, overwrite=overwrite, mode=mode))
 
     def write_once(self, uri: str, data: bytes) -> None:
-        """Writes a small file under another name first: whoever finds it, after a crash too, finds it whole.
+        """Writes a small file, under another name first where it would be seen in part: also after a crash it is found whole.
 
         Raises:
             AlreadyExists: the name is taken.
         """
+        if self._call(uri, once(data)):
+            return
         # A name of this call only: of two that write at once neither may publish what the other has written in part.
-        unfinished = self._unfinished(uri)
         try:
-            self.write(unfinished, data, overwrite=False)
+            self.write(unfinished := self._unfinished(uri), data, overwrite=False)
         except AlreadyExists:  # by a write whose answer was lost
-            unfinished = self._unfinished(uri)
-            self.write(unfinished, data, overwrite=False)
+            self.write(unfinished := self._unfinished(uri), data, overwrite=False)
         try:
             self.rename(unfinished, uri)
         except AlreadyExists:

@@ -394,3 +394,20 @@ def test_a_directory_that_is_gone_at_the_source_leaves_the_replica_to_its_owner(
     assert not report.held
     assert pair.shown(pair.replica("t"))[2] == "700"
     assert ["is gone" in one for one in told(report)] == [True]
+
+
+def test_a_file_that_the_metastore_keeps_in_cmroot_has_the_group_that_it_had(pair: Pair) -> None:
+    """It was hive:hadoop 640, as ReplChangeManager leaves it there: finance could not read it, and hadoop could."""
+    pair.origin.create("t")
+    file = pair.origin.insert("t", f"{pair.database}\n")
+    pair.own(file, "etl", "finance", 0o640)
+    pair.own(pair.origin.location("t"), "etl", "finance", 0o750)
+    dump = pair.warehouse.dump(None)
+    storage, checksum = pair.connection.source.storage, pair.connection.source.storage.checksum(file)
+    assert checksum is not None
+    kept = FileRef(file, checksum.value, pair.connection.source.cm_root() or "").cm_uri
+    storage.rename(file, kept)
+    pair.own(kept, "hive", "hadoop", 0o640)
+    report = pair.warehouse.load(dump.directory)
+    assert (report.held, report.files_by_origin) == ((), {"cmroot": 1})
+    assert list(pair.files(pair.replica("t")).values()) == [("etl", "finance", "640")]

@@ -35,11 +35,13 @@ class _Wanted:
     Args:
         origin: of the source.
         up_to: the highest one above it that may stand in where it is gone.
+        of_object: its object's. A transaction's is gone once it is compacted, and had its group of that one, as HDFS gives it.
         shown: its object, for reports.
     """
 
     origin: str
     up_to: str
+    of_object: str
     shown: str
 
 
@@ -86,15 +88,16 @@ class DirectoryAccess:
             return place
         above = self._source.of(own)
         if above is None:  # gone, or of a store without access
-            return place
-        return replace(place, asks=True, within=above if place.within is None else above.below(place.within))
+            return replace(place, whose=None)
+        within = above if place.within is None else above.below(place.within)
+        return replace(place, asks=True, within=within, whose=self._source.own(own, own))
 
     def database_directory(self, origin: str) -> None:
         """Gives the database's directory what that of the source has; makes it where the metastore has not."""
         if not self._preserve or not self._target.knows(self._location):
             return
         if self._read(self._location) is not None or self._source.of(origin) is not None:
-            self._give(self._location, _Wanted(origin, origin, self._database))
+            self._give(self._location, _Wanted(origin, origin, origin, self._database))
 
     def hide_notes(self) -> None:
         """Keeps from others what replication notes for itself: names and partition values of private tables."""
@@ -135,7 +138,8 @@ class DirectoryAccess:
         with suppress(FileNotFoundError):  # what stands in for a directory that is gone lends its access only
             self._preserve.give_xattrs(self._source_storage, wanted.origin, self._storage, directory)
         new = Access(self._own, present.group, 6, 0, 0, default=present.default)
-        self._places[directory] = Place(self._preserve, new, asks=access is not None and access.has_acl, within=within, made=made)
+        asks, whose = access is not None and access.has_acl, self._source.own(wanted.origin, wanted.of_object)
+        self._places[directory] = Place(self._preserve, new, asks=asks, within=within, made=made, whose=whose)
 
     def _changed(self, directory: str, access: Access | None, present: Access) -> Access:
         if access is None:  # it has what the source's had when there was one
@@ -197,7 +201,7 @@ def _wanted(placed: LanePlacement, database: str) -> Iterator[tuple[str, _Wanted
                     yield from _levels(place, origin, shown)
             for made, of in below.get(key, ()):
                 while made != directory and paths.is_under(made, directory):
-                    yield made, _Wanted(of, origin, shown)
+                    yield made, _Wanted(of, origin, origin, shown)
                     made, of = paths.parent(made), paths.parent(of)
 
 
@@ -214,8 +218,8 @@ def _levels(place: str, origin: str, shown: str) -> Iterator[tuple[str, _Wanted]
     table = origin
     while "=" in paths.name(table):
         table = paths.parent(table)
-    yield place, _Wanted(origin, table, shown)
+    yield place, _Wanted(origin, table, origin, shown)
     while paths.name(place) == paths.name(origin) and "=" in paths.name(origin):
         place, origin = paths.parent(place), paths.parent(origin)
         if paths.name(place) == paths.name(origin) and "=" in paths.name(origin):
-            yield place, _Wanted(origin, table, shown)
+            yield place, _Wanted(origin, table, origin, shown)

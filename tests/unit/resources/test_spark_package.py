@@ -125,7 +125,7 @@ def test_what_executors_cannot_preserve_is_told(copier: SparkCopier, monkeypatch
 
     monkeypatch.setattr(PolicySpark, "spark_context", Elsewhere())
     monkeypatch.setattr("pyspark.InheritableThread", Thread)
-    monkeypatch.setattr(Place, "wanted", lambda *_: Access("etl", "finance", 6, 4, 0))  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(Place, "wanted", lambda *_, **__: Access("etl", "finance", 6, 4, 0))  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(Place, "finish", refuse)
     (tmp_path / "a").write_text("a")
     storage, told = Storage((Root(uri=tmp_path.as_uri()),)), dict[str, str]()

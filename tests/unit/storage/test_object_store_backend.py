@@ -134,7 +134,7 @@ def test_a_rename_meets_a_store_that_is_busy_once(monkeypatch: pytest.MonkeyPatc
     storage.rename("memory://bucket/t", "memory://bucket/u")
     storage.write_once("memory://bucket/d/mark", b"1")
     assert sorted(files.objects) == ["bucket/a", "bucket/d/mark", "bucket/u/b"]
-    assert len(met) >= 3
+    assert len(met) >= 2
 
 
 @pytest.mark.parametrize(
@@ -199,6 +199,55 @@ def test_a_move_that_fails_leaves_the_same_file_of_another_copy(monkeypatch: pyt
     answers.append(copy_file(task, source, storage))
     assert [type(answer) for answer in answers] == [CopyResult, CopyResult]
     assert {name: data for name, (data, _) in files.objects.items()} == {"bucket/f": b"123"}
+
+
+def test_of_two_that_find_a_name_free_one_writes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both did, as two databases that took the same directory: the second one's copy overwrote what the first had written."""
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    ask = files.info
+
+    def before_the_other(path: str) -> dict[str, Any]:
+        if path != "bucket/d/mark":
+            return ask(path)
+        try:
+            return ask(path)
+        finally:
+            files.objects.setdefault(path, (b"theirs", 0.0))
+
+    monkeypatch.setattr(files, "info", before_the_other)
+    with pytest.raises(AlreadyExists):
+        storage.write_once("memory://bucket/d/mark", b"ours")
+    assert {name: data for name, (data, _) in files.objects.items()} == {"bucket/d/mark": b"theirs"}
+
+
+def test_what_is_written_once_by_a_call_whose_answer_is_lost_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    storage = bucket_storage(monkeypatch)
+    files, lost = objects(storage), list[str]()
+    make = files.open
+
+    def written(path: str, mode: str = "rb", **options: Any) -> Any:
+        file = make(path, mode, **options)
+        if mode != "rb" and not lost:
+            lost.append(path)
+            close = file.close
+
+            def closed() -> None:
+                close()
+                file.close = close
+                raise OSError(errno.EBUSY, "Slow down")
+
+            file.close = closed
+            monkeypatch.setattr(files, "rm_file", lambda _: None)  # of a bucket nothing is removed that could not be written
+        return file
+
+    monkeypatch.setattr(files, "open", written)
+    storage.write_once("memory://bucket/d/mark", b"ours")
+    assert lost
+    assert {name: data for name, (data, _) in files.objects.items()} == {"bucket/d/mark": b"ours"}
+    with pytest.raises(AlreadyExists):
+        storage.write_once("memory://bucket/d/mark", b"ours")
 
 
 @pytest.mark.parametrize("other", [b"2", None])

@@ -70,6 +70,52 @@ def test_a_file_from_another_directory_stays_as_private_as_that_one() -> None:
     assert shown == [("etl", 0o644), ("finance", 0o640)]
 
 
+@pytest.mark.parametrize(
+    ("there", "mode", "expected"),
+    [
+        ({"src/db": PRIVATE, "src/db/t": PRIVATE, "src/db/t/delta": PRIVATE}, 0o640, ("etl", "finance", 0o640)),
+        ({"src/db": PRIVATE, "src/db/t": PRIVATE, "src/db/t/delta": PRIVATE}, 0o644, ("etl", "finance", 0o640)),
+        ({"src/db/t": PRIVATE, "src/db/t/delta": Access.of_mode("ann", "hr", 0o755)}, 0o640, ("ann", "hr", 0o640)),
+        ({"src/db/t": PRIVATE}, 0o640, ("etl", "finance", 0o640)),
+        ({"src/db": PRIVATE}, 0o644, ("hive", "staff", 0o600)),
+        ({}, 0o644, ("hive", "staff", 0o600)),
+    ],
+    ids=["private", "no more than its directory", "its own group", "its transaction's gone", "its table's gone", "all gone"],
+)
+def test_a_file_from_cmroot_is_whose_it_was(there: dict[str, Access], mode: int, expected: tuple[str, str, int]) -> None:
+    """It had the metastore's group, whose members could read what they cannot at the source; and its own could not."""
+    files = GuardedFiles({"cm/x": Access.of_mode("hive", "hadoop", mode), **there})
+    file = FileRef(f"{ROOT}/src/db/t/delta/f", "f", f"{ROOT}/cm", "delta")
+    lane = placed(f"{ROOT}/w/db/t")
+    content = op.Content((file,), "7-1", origin=f"{ROOT}/src/db/t")
+    lane.lane = LanePlan(("t",), 0, (op.CreateTable(7, "t", Table(tableName="t"), content, f"{ROOT}/w/db/t"),))
+    lane.tasks = [((0, ""), CopyTask(file, f"{ROOT}/w/db/t/delta/f", 7, "db.t"))]
+    access(files, f"{ROOT}/w/db").prepare(lane)
+    ((_, task),) = lane.tasks
+    assert task.place is not None
+    status = FileStatus(f"{ROOT}/cm/x", 1, False, 0.0, access=files.access[f"{ROOT}/cm/x"])
+    wanted = task.place.wanted(cast("Storage", files), status, from_cmroot=True)
+    assert wanted is not None
+    assert (wanted.owner, wanted.group, wanted.mode) == expected
+
+
+def test_a_file_from_cmroot_whose_own_directory_is_gone_is_for_its_owner_alone() -> None:
+    """That of another file of the same object, such as a function's first resource, does not tell whose it was."""
+    readable = Access.of_mode("etl", "etl", 0o644)
+    files = GuardedFiles({"src/open/f": readable, "cm/x": readable})
+    found = (FileRef(f"{ROOT}/src/open/f", "f"), FileRef(f"{ROOT}/src/gone/g", "g", f"{ROOT}/cm"))
+    lane = placed(f"{ROOT}/w/db/t")
+    content = op.Content(found, "7-1", origin="")
+    lane.lane = LanePlan(("t",), 0, (op.CreateTable(7, "t", Table(tableName="t"), content, f"{ROOT}/w/db/t"),))
+    lane.tasks = [((0, ""), CopyTask(file, f"{ROOT}/w/db/t/{file.relative}", 7, "db.t")) for file in found]
+    access(files, f"{ROOT}/w/db").prepare(lane)
+    place = lane.tasks[1][1].place
+    assert place is not None
+    wanted = place.wanted(cast("Storage", files), FileStatus(f"{ROOT}/cm/x", 1, False, 0.0, access=readable), from_cmroot=True)
+    assert wanted is not None
+    assert wanted.mode == 0o600
+
+
 def test_data_on_a_store_without_access_is_left() -> None:
     files = GuardedFiles({"src/db/t": PRIVATE})
     lane = placed("s3://bucket/db/t")
