@@ -111,7 +111,8 @@ def _refuse_foreign_tables(session: Session, records: list[TableRecord]) -> None
     wanted = {mapping.table(record.name): record.table for record in records}
     for table in session.target.metastore.tables(session.database, wanted):
         if not is_ours(table, session.identity):
-            session.conflicts.table(session.reader.header.to_evid, table, wanted[table.tableName.lower()])
+            adopting = mapping.with_view_text(wanted[table.tableName.lower()])
+            session.conflicts.table(session.reader.header.to_evid, table, adopting)
 
 
 def _require_transactions(session: Session, records: list[TableRecord]) -> None:

@@ -271,8 +271,7 @@ class Session:
 
     def report(self, began: float) -> LoadReport:
         """What was done; ``began`` is the monotonic time of the load's begin."""
-        header, tally = self.reader.header, self.tally
-        spent = dict(tally.seconds)
+        header, tally, spent = self.reader.header, self.tally, dict(self.tally.seconds)
         spent["plan"] = round(max(time.monotonic() - began - sum(spent.values()), 0.0), 3)
         touched = tally.touched.sums(header.scope.table, self.table)
         translated, broken_views = self._peculiar([one.table for one in touched if not one.dropped])
@@ -297,7 +296,9 @@ class Session:
         )
 
     def _not_preserved(self) -> Iterator[Skipped]:
-        """What of owners, groups, modes and ACLs is not as at the source."""
+        """What of the database itself, and of owners, groups, modes and ACLs is not as at the source."""
+        if self.replica.refused:
+            yield Skipped(self.reader.header.to_evid, f"properties of {self.database}", self.replica.refused)
         for what, reason in self.tally.access.items():
             shown = what if what.startswith(self.database) else self.database
             yield Skipped(self.reader.header.to_evid, f"access to {shown}", reason)

@@ -69,9 +69,8 @@ def load_window(session: Session, only: str | None = None, events: Sequence[Wind
     session.held.extend(awaited(session, plans, whole=only is None and session.table is None))
     for event in events:
         if not event.row.table and isinstance(event.event, r.OtherEvent):
-            _skip(
-                session, event, "recorded, not applied by this version" if event.event.known else "unknown event type: recorded"
-            )
+            known = event.event.known
+            _skip(session, event, "recorded, not applied by this version" if known else "unknown event type: recorded")
     if session.table is not None and not session.held:  # a table-level load raises that table's id, never the database's
         session.replica.raise_table(session.table, header.to_evid, session.identity)
     session.finish(_state_after(session, events, only, untouched, plans), whole=only is None and session.table is None)
@@ -235,18 +234,19 @@ def _view(session: Session, known: KnownObjects, lanes: Iterable[Lane]) -> Targe
 
 
 def _alters(session: Session, events: Sequence[WindowEvent], only: str | None) -> tuple[op.AlterDatabase, ...]:
-    """Changes of the database's properties that apply; those of replication's own keys are none."""
-    found: list[op.AlterDatabase] = []
+    """The last change of the database's properties that applies: it tells them all. Those of replication's own keys are none."""
+    found: list[tuple[WindowEvent, Database]] = []
     for event in events:
         assert isinstance(event.event, r.AlterDatabase)  # noqa: S101 - so sorted by lanes.segments
-        applied = gate.applied(event.evid, position=session.state.applied or 0)
-        if session.table is not None or only is not None or applied:
+        if session.table is not None or only is not None or gate.applied(event.evid, position=session.state.applied or 0):
             _skip(session, event, "applied already, or not of this load")
         elif visible(event.event.before) == visible(event.event.after):
             _skip(session, event, "changes nothing but replication's own properties")
         else:
-            found.append(op.AlterDatabase(event.evid, "", database_image(session, event.event.after)))
-    return tuple(found)
+            found.append((event, event.event.after))
+    for event, _ in found[:-1]:
+        _skip(session, event, f"event {found[-1][0].evid} sets all properties of the database again")
+    return tuple(op.AlterDatabase(event.evid, "", database_image(session, after)) for event, after in found[-1:])
 
 
 def _barrier(session: Session, event: WindowEvent | None) -> op.CreateDatabase | op.DropDatabase | None:

@@ -11,7 +11,7 @@ from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import CHECKPOINT, is_state
 from hive_replication.load.replica.view_rewriting import keeps_text, rewritten
-from hive_replication.load.replica.view_text import CannotRewrite, ReadsReplica, with_database
+from hive_replication.load.replica.view_text import CannotRewrite, ReadsReplica, with_database, without_backquotes
 from hive_replication.metastore.avro import SCHEMA_URL
 from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.statistics import is_statistic
@@ -20,7 +20,6 @@ from hive_replication.policy.model import RenamedViews
 from hive_replication.storage.boundary import qualified
 
 _KINDS = {PrincipalType.ROLE: "role", PrincipalType.GROUP: "group"}
-_QUOTED = re.compile(r"`(\w+)`")
 _BLANK = re.compile(r"\s")
 #: Parameters, and beginnings of their names, of a comment and of Spark's columns with theirs.
 _TEXTS = ("comment", "spark.sql.sources.schema")
@@ -35,8 +34,8 @@ def table_shape(table: Table) -> dict[str, str]:
         "type": "MANAGED_TABLE" if translated else table.tableType,
         "owner": _owner(table.owner, table.ownerType),
         "partition columns": _columns(table.partitionKeys),
-        "view text": _without_backquotes(table.viewExpandedText or table.viewOriginalText),
-        "view text as written": _without_backquotes(table.viewOriginalText),
+        "view text": without_backquotes(table.viewExpandedText or table.viewOriginalText),
+        "view text as written": without_backquotes(table.viewOriginalText),
         **_storage_shape(table.sd),
         **_parameters(kept),
     }
@@ -52,11 +51,6 @@ def database_shape(database: Database, owners: Mapping[str, str]) -> dict[str, s
     kept = {key: value for key, value in (database.parameters or {}).items() if key != READ_ONLY}
     owner = _owner(owner_on_target(database.ownerName, database.ownerType, owners), database.ownerType)
     return {"comment": database.description or "", **({"owner": owner} if owner else {}), **_parameters(kept)}
-
-
-def _without_backquotes(text: str | None) -> str:
-    """A view's text in which plain names are not quoted: rewritten there and back it has quotes that it had not before."""
-    return _QUOTED.sub(r"\1", text or "")
 
 
 def partition_shape(partition: Partition) -> dict[str, str]:

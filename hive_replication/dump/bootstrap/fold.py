@@ -25,7 +25,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.partition_filters import Entered, within
 from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
-from hive_replication.metastore.types import Database, Function, Partition, Table
+from hive_replication.metastore.types import Database, Function, Partition, Table, columns_of
 from hive_replication.policy.scope import PartitionFilters
 from hive_replication.storage import paths
 
@@ -182,18 +182,27 @@ class Fold:
         self._go(event.table)
         if self._behind(event.table, event.evid):
             self._remove(event.table)
+        self.read_again(self.children.pop(event.table, set()) - {event.table})  # their foreign keys are gone
 
     def _alter_table(self, event: r.AlterTable) -> None:
+        if columns_of(event.before) != columns_of(event.after):
+            self.read_again(self.children.get(event.table, ()))  # their foreign keys name its columns
         record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
         if record is None:
             return
-        if event.may_cascade or self._why_skipped(event.after):
+        if event.may_cascade or self._why_skipped(event.after) or self._changes_constraints(event):
             self.read_again([event.table])
             return
         table = with_kept_statistics(event.after, record.table)
         self.draft.put_table(replace(record, table=table, files=() if event.truncate else record.files))
         if event.relocated and has_files(event.after):
             self.unlisted.add((event.table, ""))
+
+    def _changes_constraints(self, event: r.AlterTable) -> bool:
+        """Whether what a table's constraints name changes with it: its columns, or in a rename the parent that it is itself."""
+        name, record = event.names[0], self.draft.table(event.names[0])
+        itself = event.rename and name in self.children.get(name, ())
+        return bool(record and record.constraints) and (itself or columns_of(event.before) != columns_of(event.after))
 
     def _rename_table(self, event: r.AlterTable) -> None:
         old, new = event.names
@@ -203,6 +212,7 @@ class Fold:
         self._go(old)
         present = read is not None and read.begin < event.evid
         certain = present and read is not None and read.end < event.evid and not refiltered(event, self.filters.of)
+        certain = certain and not self._changes_constraints(event)
         arrived = new in self.reads and not self._behind(new, event.evid)
         if wanted and not arrived and certain:
             self._move_table(event, old, new)

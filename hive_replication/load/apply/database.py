@@ -12,6 +12,7 @@ from functools import partial
 from itertools import chain
 
 from hive_replication.errors import MetastoreError, Refused, ReplicationError
+from hive_replication.load.apply import refused_properties
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.directories import Layout
@@ -68,11 +69,13 @@ class TargetDatabase:
         image: its image when the load began, or created it; None if it does not exist.
         location: its directory, or the one that the metastore would choose.
         left: of directories that its drop has left where they are, which and why.
+        refused: why it lacks what the source has of the database itself; "" where it does not.
     """
 
     def __init__(self, target: Target, name: str, check: Callable[[], None], *, dry: bool) -> None:
         self.target, self.name, self.check, self.dry = target, name, check, dry
         self.left: list[str] = []
+        self.refused = ""
         self._read()
         self.exists = self.there
         self.state = self._written = replica_state(self.image)
@@ -120,7 +123,8 @@ class TargetDatabase:
         if image.locationUri and (reason := without_external(image, self.target.metastore.config_value)):
             raise Refused(f"locations.{self.name} of the policy: {reason}; choose another")
         end_left(self.target, self.name, policy_of(source, self.name), self.check)
-        self.target.metastore.create_database(image if state is None else self._with(image, state))
+        made = image if state is None else self._with(image, state)
+        self.refused = refused_properties.created(self.target.metastore, made, self.check)
         self._written = self.state
         self._read()  # its directory is the metastore's choice, where it is not the policy's
         if not self.there:
@@ -131,7 +135,7 @@ class TargetDatabase:
         return True
 
     def alter(self, image: Database, record: Callable[[Database], None]) -> bool:
-        """Changes its properties; returns whether anything was changed.
+        """Changes its properties, unless the metastore refuses them; returns whether anything was changed.
 
         Args:
             image: the new properties.
@@ -142,12 +146,13 @@ class TargetDatabase:
             if current is None:
                 raise ReplicationError(f"the target database {self.name!r} went away during the load")
             altered = self._with(current, self._written, owned_on_target(image, self.target.policy.owners))
+            self.refused = ""
             if altered == current:
                 return False
             self.check()
             record(current)
-            self.target.metastore.alter_database(self.name, altered, current)
-        return True
+            self.refused = refused_properties.altered(self.target.metastore, self.name, altered, current)
+        return not self.refused
 
     def drop(self, evid: int, conflicts: Conflicts) -> bool:
         """Drops it, or only our replicas in it if it contains foreign objects or is ``default``; returns whether it was dropped.

@@ -26,6 +26,7 @@ from hive_replication.load.operations.functions import EARLIER_ROOT
 from hive_replication.load.replica.hive4_translation import is_managed
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import is_ours
+from hive_replication.load.replica.view_text import without_backquotes
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy.model import ConflictPolicy
 
@@ -57,7 +58,8 @@ class Conflicts:
         Args:
             evid: event id of what is to have its name.
             existing: the target's table.
-            wanted: the source's table that may adopt it; None for one that comes by a rename, and has its data already.
+            wanted: the source's table that may adopt it, of a view with its replica's text; None for one that comes by a rename,
+                and has its data already.
 
         Raises:
             Refused: it stays, and nothing takes its name.
@@ -179,7 +181,7 @@ def _difference(existing: Table, wanted: Table) -> str:
         return f"it is a {existing.tableType}, the source's a {wanted.tableType}"
     if _columns(existing.partitionKeys) != _columns(wanted.partitionKeys):
         return f"its partition keys are {_columns(existing.partitionKeys)}, the source's {_columns(wanted.partitionKeys)}"
-    if (existing.viewOriginalText or "") != (wanted.viewOriginalText or ""):
+    if without_backquotes(existing.viewOriginalText) != without_backquotes(wanted.viewOriginalText):
         return "its view text is another"
     return _storage_difference(existing.sd, wanted.sd)
 

@@ -29,6 +29,7 @@ class ReadsReplica(CannotRewrite):
         super().__init__(f"it reads {database}, which is the replica of {source} on the target")
 
 
+_QUOTED = re.compile(r"`(\w+)`")
 _LITERALS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
@@ -49,6 +50,11 @@ def with_database(text: str, database: str, other: str) -> str:
     for found in reversed(list(_references(text, database))):
         text = f"{text[: found.start('database')]}{other}{text[found.end('database') :]}"
     return text
+
+
+def without_backquotes(text: str | None) -> str:
+    """A view's text in which plain names are not quoted: rewritten there and back it has quotes that it had not before."""
+    return _QUOTED.sub(r"\1", text or "")
 
 
 def _text(table: Table) -> str:
