@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 
 from hive_replication.copy import while_held
-from hive_replication.copy.tasks import Copier
+from hive_replication.copy.tasks import Copier, CopyTask
 from hive_replication.errors import LockLost, LockSilent, ReplicationError
+from hive_replication.events.files import FileRef
 from hive_replication.load import command
 from hive_replication.load.apply.change_tables import TableChanges
 from hive_replication.load.apply.database import TargetDatabase
@@ -111,7 +112,7 @@ def test_a_load_copies_for_as_long_as_it_holds_its_lock(monkeypatch: pytest.Monk
     load = command._Load(some, some, some, some, some, some, "sales", None, Silent())  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(InterruptedError):
         load._run(lock, repair=False, only=None, source=None)  # pyright: ignore[reportPrivateUsage]
-    files: list[Any] = [SimpleNamespace(task=SimpleNamespace(target=name)) for name in "abc"]
+    files: list[Any] = [SimpleNamespace(task=CopyTask(FileRef(name), name, 1, "db.t")) for name in "abc"]
     answers, copied = list[object](), given[0].copy(files)
     with pytest.raises(LockLost):
         answers.extend(copied)
