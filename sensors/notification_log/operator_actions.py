@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 
 from hive_replication.connect import Connection
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.target import state_of
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -63,6 +63,8 @@ class OfHeldTables:
                 continue
             try:
                 state = state_of(self.connection.target, database.name)
+            except Unreachable:
+                raise  # the tick ends before the records count as observed
             except ReplicationError as error:
                 _LOG.warning("the checks about held tables of %s are not answered: %s", database.name, error)
                 continue

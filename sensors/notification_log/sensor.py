@@ -184,11 +184,11 @@ def _observe_by_hand(
 ) -> tuple[str, ...]:
     """Logs what operators did since the last tick; returns the ids of what Dagster has now."""
     new = unobserved(connection, marks, cursor.checked or now, cursor.asked, cursor.observed)
+    mended(new)
     for database, record in new:
         for observation in observations(names, database, record):
             if instance.has_asset_key(observation.asset_key):  # a table of a large database has no asset of its own
                 instance.report_runless_asset_event(observation)
-    mended(new)
     return (*cursor.observed, *(record.id for _, record in new))[-_KEPT_RECORDS:]
 
 

@@ -12,20 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 
+from hive_replication.dump.bootstrap.folded_files import inserted, is_not_told, is_unlisted, moved_files
 from hive_replication.dump.bootstrap.shared_partitions import SharedPartitions
 from hive_replication.dump.bootstrap.table_reader import Read
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
 from hive_replication.dump.source import why_skipped
-from hive_replication.dump.statistics import changed_statistics, names_all, with_kept_statistics
+from hive_replication.dump.statistics import changed_statistics, with_kept_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import refiltered
 from hive_replication.events.files import FileRef
 from hive_replication.events.partition_filters import Entered, within
 from hive_replication.events.untold import is_untold
-from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
-from hive_replication.metastore.types import Database, Function, Partition, Table, columns_of
+from hive_replication.metastore.table_kinds import has_files
+from hive_replication.metastore.types import Database, Function, Table, columns_of
 from hive_replication.policy.scope import PartitionFilters
 from hive_replication.storage import paths
 
@@ -175,7 +176,7 @@ class Fold:
         self.unread.discard(name)
         self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) and not self.metadata_only else ()))
         self.reads[name] = Read(event.evid, event.evid)
-        if has_files(event.after) and _is_not_told(event.after, event.files, event.after):
+        if has_files(event.after) and is_not_told(event.after, event.files, event.after):
             self.unlisted.add((name, ""))
 
     def _drop_table(self, event: r.DropTable) -> None:
@@ -231,24 +232,26 @@ class Fold:
         self._remove(new)
         before, after = event.before.sd.location, event.after.sd.location
         table = with_kept_statistics(event.after, record.table)
-        self.draft.put_table(replace(record, table=table, files=_moved_files(record.files, before, after)))
-        if _is_unlisted(record.files):  # it may have been listed in the middle of the rename
+        self.draft.put_table(replace(record, table=table, files=moved_files(record.files, before, after)))
+        if is_unlisted(record.files):  # it may have been listed in the middle of the rename
             self.unlisted.add((new, ""))
         for part in self.draft.partitions(old):
-            if _is_unlisted(part.files):
+            if is_unlisted(part.files):
                 self.unlisted.add((new, part.name))
             part.partition.tableName = new
             part.partition.sd.location = paths.moved(part.partition.sd.location, before, after)
-            self.draft.put_partition(PartitionRecord(new, part.name, part.partition, _moved_files(part.files, before, after)))
+            self.draft.put_partition(PartitionRecord(new, part.name, part.partition, moved_files(part.files, before, after)))
         self.reads[new] = Read(event.evid, event.evid)
         self.unread.discard(new)  # read over what the draft has now, it would keep partitions that were dropped meanwhile
         self.unlisted |= {(new, part) for name, part in self.unlisted if name == old}
+        for tables in self.children.values():  # its foreign keys go with it
+            tables |= {new} if old in tables else set()
 
     def _add_partition(self, event: r.AddPartition) -> None:
         for added in event.partitions:
             self.draft.put_partition(PartitionRecord(event.table, added.name, added.partition, added.files or ()))
             self._shared.note(event.table, added.name, added.partition)
-            if _is_not_told(event.table_object, added.files, added.partition):
+            if is_not_told(event.table_object, added.files, added.partition):
                 self.unlisted.add((event.table, added.name))
 
     def _change_partition(self, event: r.AlterPartition, change: r.ChangedPartition) -> None:
@@ -264,8 +267,8 @@ class Fold:
         files: tuple[FileRef, ...] = ()
         if record is not None and not event.truncate:
             before = change.before.sd.location if change.before else record.partition.sd.location
-            files = record.files if relocated else _moved_files(record.files, before, change.after.sd.location)
-        unlisted = relocated or record is None or _is_unlisted(files)
+            files = record.files if relocated else moved_files(record.files, before, change.after.sd.location)
+        unlisted = relocated or record is None or is_unlisted(files)
         if change.rename:
             self.draft.drop_partition(table, change.before_name)
             unlisted |= mixed or (table, change.before_name) in self.unlisted
@@ -288,32 +291,8 @@ class Fold:
             if record is not None:
                 files = inserted(record.files, event)
                 self.draft.put_table(replace(record, files=files))
-        if not event.files or _is_unlisted(files):
+        if not event.files or is_unlisted(files):
             self.unlisted.add((event.table, event.partition_name))
-
-
-def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]:
-    """Files of an object after an INSERT: its own for OVERWRITE, else the union by path, the event's checksums winning.
-
-    A directory that was missing has nothing else; of one that could not be listed nobody knows.
-    """
-    if event.replace or any(file.is_missing_directory for file in files):
-        return event.files
-    return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
-
-
-def _is_not_told(table: Table, files: tuple[FileRef, ...] | None, new: Table | Partition) -> bool:
-    """Whether a new object has to be listed: the event names no files of external tables, nor those in sub-directories."""
-    return files is None or is_external(table) or not (is_transactional(table) or names_all(files, new))
-
-
-def _is_unlisted(files: tuple[FileRef, ...]) -> bool:
-    """Whether the directory could not be listed."""
-    return any(file.is_unlisted_directory for file in files)
-
-
-def _moved_files(files: tuple[FileRef, ...], before: str | None, after: str | None) -> tuple[FileRef, ...]:
-    return tuple(FileRef(paths.moved(file.uri, before, after), file.checksum, file.cm_root, file.subdir) for file in files)
 
 
 def changed_constraints(record: TableRecord, event: r.AddConstraints | r.DropConstraint) -> TableRecord:

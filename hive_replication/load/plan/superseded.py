@@ -116,7 +116,8 @@ def ending(event: r.Event) -> Ending | None:
                 one.before_name for one in event.changes if event.truncate or one.relocated or (listed and one.may_be_relocated)
             )
             found = Ending(event.evid, event.table, frozenset(changed), renames, moves=tuple(_moves(event)))
-        case r.Insert(replace=True):
+        case r.Insert() if event.replace or not (event.files or is_transactional(event.table_object)):
+            # What names no files is listed: it brings the whole content, as INSERTs of clients of Hive 2 do.
             found = Ending(event.evid, event.table, frozenset({event.partition_name}))
         case _:
             return None

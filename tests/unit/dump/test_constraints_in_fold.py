@@ -46,8 +46,8 @@ def alter(before: Table, after: Table, evid: int = 20) -> r.AlterTable:
     return r.AlterTable(evid, 1, "ALTER_TABLE", "db", before.tableName, before, after, truncate=False)
 
 
-def drop(name: str) -> r.DropTable:
-    return r.DropTable(20, 1, "DROP_TABLE", "db", name, table(name))
+def drop(name: str, evid: int = 20) -> r.DropTable:
+    return r.DropTable(evid, 1, "DROP_TABLE", "db", name, table(name))
 
 
 def test_a_table_with_constraints_whose_columns_change_is_read_again() -> None:
@@ -105,6 +105,21 @@ def test_tables_whose_foreign_keys_go_with_their_parent_are_read_again() -> None
     fold.apply(r.CreateTable(21, 1, "CREATE_TABLE", "db", "parent", table("parent"), ()))
     assert (fold.unread, fold.draft.table("child")) == ({"child"}, None)
     assert fold.draft.table("parent") is not None
+
+
+@pytest.mark.parametrize(
+    "event", [drop("parent", 21), alter(table("parent"), table("parent", "b"), 21)], ids=["dropped", "altered"]
+)
+def test_a_child_that_was_renamed_follows_its_parent_by_its_new_name(event: r.Event) -> None:
+    fold = fold_of(
+        TableRecord(table("parent"), ()),
+        TableRecord(table("child"), (), (foreign_key("child", "parent"),)),
+        children={"parent": {"child"}},
+    )
+    fold.apply(alter(table("child"), table("child2")))
+    assert (fold.unread, fold.draft.table("child2") is not None) == (set(), True)
+    fold.apply(event)
+    assert ("child2" in fold.unread, fold.draft.table("child2")) == (True, None)
 
 
 def test_a_child_that_goes_before_its_parent_is_not_read() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.events import event_records as r
+from hive_replication.events.files import FileRef
 from hive_replication.load.plan.superseded import Move, ending, moves_after, superseding, why_superseded
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 
@@ -41,9 +42,17 @@ def drop_table(evid: int, table: str) -> r.Event:
     return r.DropTable(evid, 0, "DROP_TABLE", "db", table, None)
 
 
+def insert(evid: int, *files: str, parameters: dict[str, str] | None = None) -> r.Event:
+    table = Table(tableName="t", dbName="db", sd=TABLE.sd, partitionKeys=[], parameters=parameters or {})
+    return r.Insert(evid, 0, "INSERT", "db", "t", table, PART, "p=1", replace=False, files=tuple(map(FileRef, files)))
+
+
 @pytest.mark.parametrize(
     ("events", "found"),
     [
+        ([insert(5)], 5),  # it is listed, and brings all that the partition holds
+        ([insert(5, "hdfs://s/l/p/f")], None),
+        ([insert(5, parameters={"transactional": "true"})], None),
         ([drop(5, "p=1")], 5),
         ([drop(5, "p=2")], None),
         ([move(5, "p=1", "p=9"), drop(6, "p=9")], 6),
