@@ -215,7 +215,7 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
 
         def noted(parameters: dict[str, str]) -> dict[str, str]:
             before = failover_marks(Database(name=target_name, parameters=parameters))
-            due = before.settled is None or found.conflicts
+            due = before.settled is None or own.keys() - before.behind.keys()
             return with_marks(parameters, replace(before, settled=settled, behind=own)) if due else parameters
 
         closed = target.metastore.database(target_name)

@@ -91,7 +91,9 @@ def both_changed(connection: Connection, name: str, marks: FailoverMarks, progre
         found = replace(found, never_equal=() if unknown else tuple(sorted(never)))
     elif not replica_state(old).source:
         late, unknown = _known(written(connection, target_name, before.settled, stamped=True))
-        tables = {table for change in late for table in change.tables}
+        tables = {table for change in late for table in change.tables} | set(
+            unequal(connection, name, progress) if unknown else ()
+        )
         said = "; ".join(filter(None, (problem, unknown)))
         found = replace(found, conflicts=late, conflicting=tuple(sorted(tables | before.behind.keys())), problem=said)
     return replace(found, dropped=tuple(_dropped(connection, name, kept_aside(connection, found))))

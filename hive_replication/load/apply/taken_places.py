@@ -136,9 +136,14 @@ class TakenPlaces:
     def is_used_staging(self, directory: str) -> bool:
         """Whether an existing staging directory has had data that a table or partition reads since before this load.
 
-        They are read once a load: what it places in them itself has names of its own.
+        They are read once a load: what it places in them itself has names of its own. Where they cannot be, as of one table whose
+        partitions the metastore refuses, others are staged elsewhere.
         """
-        return self._staged.result().touches(directory)
+        try:
+            return self._staged.result().touches(directory)
+        except MetastoreError as error:
+            _LOG.warning("whether %s is in use is not known: %s", directory, error, extra=about(self._database))
+            return True
 
     def claim_table(self, directory: str, table: str, *, partitioned: bool) -> bool:
         """Takes a directory for a table: see :meth:`claim`; below ``external_root`` a partitioned one's are taken one by one."""

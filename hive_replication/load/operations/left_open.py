@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 
 from hive_replication.acid.directories import AcidDirectory
+from hive_replication.errors import LockLost, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import as_committed
 from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.load.operations.transactions import policy_of
@@ -152,10 +153,21 @@ def retire_not_given_out(
         if above := [(uri, one) for uri, one in found if _first(one) > highest]:
             location = boundary_of(target, database).location
             highest = metastore.max_write_id(database, name)  # again: who wrote one of these was given his before
-            for uri, one in above:
-                if _first(one) > highest:
-                    check()
-                    retire(target.storage, location, uri, evid)
+            for uri in (uri for uri, one in above if _first(one) > highest):
+                check()
+                _retire_or_tell(target, location, uri, evid)
+
+
+def _retire_or_tell(target: Target, location: str, uri: str, evid: int) -> None:
+    """Retires a directory; one that cannot be, as out of an encryption zone, keeps no database closed."""
+    try:
+        why = "" if retire(target.storage, location, uri, evid) else f"it lies outside {location}"
+    except (LockLost, Unreachable):
+        raise
+    except ReplicationError as error:
+        why = str(error)
+    if why:
+        _LOG.warning("%s shows what was not committed once its write id is given out: delete it by hand (%s)", uri, why)
 
 
 def end_given_up(target: Target, database: str, source: str, check: Callable[[], None], before: ReplicaState, now: str) -> None:

@@ -112,6 +112,12 @@ def test_a_change_of_the_database_that_is_refused_stops_nothing_else_and_is_repo
     assert replica_state(metastore.there).applied == 20
 
 
+def test_a_metastore_that_takes_nothing_now_ends_the_load() -> None:
+    """The window comes again: what passes is no refusal of the properties."""
+    with pytest.raises(MetastoreError, match="deadlock"):
+        carry_out(target_database(Metastore(replica_with(), MetastoreError("deadlock"))), TAKEN)
+
+
 def test_the_next_change_of_the_database_brings_what_was_refused() -> None:
     metastore = Metastore(replica_with())
     assert carry_out(target_database(metastore), REFUSED, TAKEN) == []

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from hive_replication.errors import MetastoreError
+from hive_replication.load.apply import taken_places
 from hive_replication.load.apply.change_data import with_data
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.placement import Placer
@@ -65,6 +68,19 @@ def test_no_partition_is_staged_where_another_tables_lies(storage: Storage, base
     new = op.NewPartition("ds=1", Partition(values=["1"], sd=StorageDescriptor()), content("one"))
     placed = placer(storage, base, metastore).place(LanePlan(("v",), 0, (op.AddPartitions(7, "v", (new,)),)))
     assert placed.directories == {(0, "ds=1"): f"{base}/{STAGED}-1/ds=1"}
+
+
+def test_where_the_places_of_tables_are_not_known_it_is_staged_elsewhere(
+    storage: Storage, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replica whose partitions the metastore refuses held all tables whose loads had been killed."""
+    storage.mkdirs(f"{base}/{STAGED}")
+    metastore = Metastore({"u": f"{base}/u", "v": f"{base}/v"})
+    refused = Mock(side_effect=MetastoreError("get_tables: refused"))
+    monkeypatch.setattr(taken_places, "partition_places", refused)
+    monkeypatch.setattr(metastore, "keys", [FieldSchema("ds", "string", "")])
+    lane = LanePlan(("v",), 0, (op.ReplaceData(7, "v", "", image(f"{base}/v"), content("one")),))
+    assert placer(storage, base, metastore).place(lane).directories == {(0, ""): f"{base}/{STAGED}-1"}
 
 
 def test_what_a_killed_load_has_staged_is_used_again_with_one_read_of_the_tables(storage: Storage, base: str) -> None:

@@ -24,7 +24,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import PolicyScope, Root
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, StorageError
 from tests.bootstraps import SOURCE, header, loading
 
 
@@ -297,6 +297,17 @@ def test_nothing_is_retired_once_the_lock_is_lost(tmp_path: Path) -> None:
     with pytest.raises(LockLost):
         retire_not_given_out(side, "db", SOURCE, 7, Mock(side_effect=LockLost("the lock on db was lost")))
     assert names(tmp_path / "db/t") == ["delta_0000003_0000003"]
+
+
+def test_what_cannot_be_moved_keeps_no_database_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as a table in an encryption zone of its own: after an unplanned failover there is no other source to go back to."""
+    side, _ = given_out(tmp_path, 2, lying(tmp_path, "t", "delta_0000003_0000003", **{SOURCE_OF: SOURCE}))
+    monkeypatch.setattr(left_open, "retire", Mock(side_effect=StorageError("it is another encryption zone")))
+    retire_not_given_out(side, "db", SOURCE, 7, check)
+    assert "/db/t/delta_0000003_0000003 shows what was not committed" in caplog.text
+    assert "delete it by hand (it is another encryption zone)" in caplog.text
 
 
 @pytest.mark.parametrize("half_made", [True, False])
