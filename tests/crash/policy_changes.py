@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hive_replication.connect import Connection
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.record_types import DumpResult, MadeWith
-from hive_replication.policy import Policy
+from hive_replication.dump.source import Source
 from hive_replication.statements import ReplDump
 from resources.embedded.hive import HiveDriver
 from tests.crash.states import Seen, State
@@ -44,22 +44,27 @@ class PolicyStory(Story):
     def end_chapter(self) -> None:
         """Dumps for a replica that was made with the policy of the last chapter."""
         super().end_chapter()
-        self._scope = self._policy.scope("").text
+        self._scope = self._text
 
     def _dump(self, after: int | None) -> DumpResult:
         connection = self.warehouse.with_policy(**self._settings).connection
-        made = MadeWith(self._scope) if self._scope not in ("", self._policy.scope("").text) else None
+        made = MadeWith(self._scope) if self._scope not in ("", self._text) else None
         return repl_dump(connection.source, ReplDump(self.database, None, after), connection.store, made_with=made)
 
     def _chapter(self, dump: DumpResult, states: list[State]) -> Chapter:
         return Chapter(dump, states, self._settings, self._scope)
 
     def _includes(self, key: str) -> bool:
-        return not key or self._policy.includes(key.partition("/")[0])
+        return not key or self._source.policy.includes(key.partition("/")[0])
 
     @property
-    def _policy(self) -> Policy:
-        return self.warehouse.with_policy(**self._settings).connection.source.policy
+    def _source(self) -> Source:
+        return self.warehouse.with_policy(**self._settings).connection.source
+
+    @property
+    def _text(self) -> str:
+        source = self._source
+        return source.policy.scope("", acid=source.acid).text
 
 
 def tell_of_policies(connection: Connection, hive: HiveDriver, database: str) -> Story:

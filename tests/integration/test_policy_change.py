@@ -137,7 +137,8 @@ def test_a_replica_of_an_earlier_version(warehouse: Warehouse) -> None:
     warehouse.load_data("facts PARTITION (p='1')", "more\n")
     warehouse.sql("CREATE TABLE made (a INT)")
     report = step(every)
-    assert (report.held, state(every).scope) == ((), every.connection.target.policy.scope(every.database).text)
+    source = every.connection.source
+    assert (report.held, state(every).scope) == ((), source.policy.scope(every.database, acid=source.acid).text)
     every.assert_equal_in_policy()
 
 

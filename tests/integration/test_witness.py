@@ -199,7 +199,8 @@ def test_a_table_that_the_policy_takes_in_later_and_nothing_bootstraps(
         patch.setattr(JoinedTables, "dumped", lambda *_: {})
         report = step(wide)
     assert (report.held, state(wide).held, state(wide).applied) == ((), {}, report.to_evid)
-    assert state(wide).scope == wide.connection.source.policy.scope(wide.database).text
+    source = wide.connection.source
+    assert state(wide).scope == source.policy.scope(wide.database, acid=source.acid).text
     assert wrong(look(wide)) == {("late", "", ABSENT)}
 
 
