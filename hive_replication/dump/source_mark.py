@@ -42,10 +42,13 @@ def mark(source: Source, database: Database) -> Database:
         if not _write(source, marked):
             return database
         end = source.metastore.current_event_id()
-        others = _altered_before(source, marked, begin, end)
+        others, told = _altered_by_others(source, marked, begin, end)
         if not others:
             break
-        begin, marked = end, _marked(source, reduce(_changed, others, source.database(name)))
+        now = source.database(name)
+        begin, marked = end, _marked(source, reduce(_changed, others, now))
+        if told and _told(now) == _told(marked) and _is_marked(now):
+            break
     return marked
 
 
@@ -77,9 +80,13 @@ def _marked(source: Source, database: Database) -> Database:
     return marked
 
 
-def _altered_before(source: Source, marked: Database, begin: int, end: int) -> list[AlterDatabase]:
-    """What others did to a database after an event, before it was written as it is then; nothing where the log does not tell."""
-    others: list[AlterDatabase] = []
+def _altered_by_others(source: Source, marked: Database, begin: int, end: int) -> tuple[list[AlterDatabase], bool]:
+    """What others did to a database after an event, and whether no event of its mark comes later, which would not tell of it.
+
+    A mark that was written over is written again by the same call (:meth:`.Server.write`), with an event of its own, or, as by
+    Hive 4, with none.
+    """
+    others, told = list[AlterDatabase](), True
     for row in notifications(source.metastore, begin, end, source.policy.max_message_bytes, marked.name):
         if row.type != "ALTER_DATABASE" or row.database != marked.name:
             continue
@@ -89,9 +96,10 @@ def _altered_before(source: Source, marked: Database, begin: int, end: int) -> l
             continue
         if isinstance(event, AlterDatabase) and not elsewhere(event):
             if _told(event.after) == _told(marked):
-                return others
-            others.append(event)
-    return []
+                told = not others
+            else:
+                others.append(event)
+    return others, told
 
 
 def _told(database: Database) -> tuple[object, ...]:
