@@ -156,7 +156,7 @@ def test_a_pattern_may_match_what_a_hidden_database_has(tmp_path: Path) -> None:
 def test_a_root_that_does_not_answer_keeps_no_other_from_being_examined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of its side nothing was written to, and no database's directory looked at."""
     roots = import_module("hive_replication.doctor.roots")
-    monkeypatch.setattr(roots, "_PATIENCE", 0.2)
+    monkeypatch.setattr(roots, "_PATIENCE", 1.0)
     gone = f"{tmp_path.as_uri()}/gone/"
     status = Storage.status
 
