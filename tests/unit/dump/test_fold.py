@@ -28,7 +28,6 @@ from hive_replication.metastore.types import (
     FieldSchema,
     NotificationEvent,
     Partition,
-    StorageDescriptor,
     Table,
 )
 from hive_replication.policy import PolicyScope
@@ -38,6 +37,8 @@ from hive_replication.storage import Denied, FileStatus
 from tests import model
 from tests.moving import MOVING_KINDS, Draft, Moving, moving_source, paces
 from tests.statistics import of_column
+from tests.unit.dump.test_shared_directories import TABLE as EXTERNAL
+from tests.unit.dump.test_shared_directories import partition
 
 #: A table is renamed, then created again, while nobody can read the rename.
 _RENAMED = [("rename", 0, 0, 1), ("nothing", 0, 0, 0), ("nothing", 0, 0, 0), ("create", 0, 0, 0)]
@@ -107,19 +108,8 @@ def _folded(*events: r.Event, filters: PartitionFilters | None = None, inner: st
     return fold.unlisted
 
 
-EXTERNAL = Table(
-    tableName="t",
-    dbName="db",
-    tableType="EXTERNAL_TABLE",
-    sd=StorageDescriptor(location="hdfs://nn/d"),
-    partitionKeys=[FieldSchema(name="p", type="string")],
-    parameters={"EXTERNAL": "TRUE"},
-)
-
-
 def _partition(key: str, place: str) -> Partition:
-    sd = StorageDescriptor(location=f"hdfs://nn/d/{place}")
-    return Partition(values=[key.partition("=")[2]], dbName="db", tableName="t", sd=sd, parameters={})
+    return partition(key.partition("=")[2], f"hdfs://nn/d/{place}")
 
 
 def _inserted(key: str, place: str, *, over: bool = False, evid: int = 6) -> r.Insert:
