@@ -33,9 +33,9 @@ class FreePlaces:
     def __init__(self, target: Target, layout: Layout, kept: Kept, used: Used) -> None:
         self._target, self._storage, self._layout, self._kept, self._used = target, target.storage, layout, kept, used
 
-    def is_free(self, directory: str, wanted: Wanted, *, parts: bool = False) -> bool:
+    def is_free(self, directory: str, wanted: Wanted) -> bool:
         """Whether a directory is absent, or may be used as :meth:`has_only` says."""
-        return not self._storage.exists(directory) or self.has_only(directory, wanted, parts=parts)
+        return not self._storage.exists(directory) or self.has_only(directory, wanted)
 
     def has_only(self, directory: str, wanted: Wanted, *, parts: bool = False) -> bool:
         """Whether an existing directory is empty, or contains nothing but wanted files, or what may be such.
