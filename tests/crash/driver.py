@@ -27,7 +27,8 @@ from hive_replication.statements import ReplDump, ReplLoad
 from tests.crash.seams import Point, Trap
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.crash.driver"])
+# A third of a load's time would be the import of the parser that views need.
+_CONTEXT.set_forkserver_preload(["tests.crash.driver", "hive_replication.load.replica.view_query"])
 _LIMIT = 300  # seconds; a process that takes longer hangs
 
 
