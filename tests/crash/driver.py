@@ -27,8 +27,9 @@ from hive_replication.statements import ReplDump, ReplLoad
 from tests.crash.seams import Point, Trap
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-# A third of a load's time would be the import of the parser that views need.
-_CONTEXT.set_forkserver_preload(["tests.crash.driver", "hive_replication.load.replica.view_query"])
+# A third of a load's time would be the imports that it puts off: the parser of views, and pyarrow for its report.
+_PUT_OFF = ["sqlglot.dialects.hive", "hive_replication.load.replica.view_query", "hive_replication.load.records.report_rows"]
+_CONTEXT.set_forkserver_preload(["tests.crash.driver", *_PUT_OFF])
 _LIMIT = 300  # seconds; a process that takes longer hangs
 
 
