@@ -27,8 +27,15 @@ from hive_replication.statements import ReplDump, ReplLoad
 from tests.crash.seams import Point, Trap
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-# A third of a load's time would be the imports that it puts off: the parser of views, and pyarrow for its report.
-_PUT_OFF = ["sqlglot.dialects.hive", "hive_replication.load.replica.view_query", "hive_replication.load.records.report_rows"]
+# A third of a process's time would be the imports that it puts off: the parser of views, and pyarrow for dumps and reports.
+_PUT_OFF = [
+    "sqlglot.dialects.hive",
+    "pyarrow.dataset",
+    "hive_replication.load.replica.view_query",
+    "hive_replication.load.records.report_rows",
+    "hive_replication.dump.format.packed_reader",
+    "hive_replication.dump.format.packed_writer",
+]
 _CONTEXT.set_forkserver_preload(["tests.crash.driver", *_PUT_OFF])
 _LIMIT = 300  # seconds; a process that takes longer hangs
 
