@@ -12,12 +12,14 @@ from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.cm_roots import CmRoots
 from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.source import Source
+from hive_replication.dump.statistics import statistics_of
 from hive_replication.metastore.dialect import Features
 from hive_replication.metastore.types import Database, Table
 from hive_replication.policy import Policy
 from hive_replication.progress import Silent
 from tests import model
-from tests.moving import Draft, moving_source
+from tests.moving import Draft, Moving, moving_source
+from tests.statistics import of_column
 
 POLICY = Policy.model_validate(
     {
@@ -107,3 +109,18 @@ def test_a_policy_without_data_names_transactional_tables_as_left_out(
     header = dump_objects(without_data, Scope("db"), draft, Silent()).header
     reason = "transactional (ACID) tables need Hive 4 at the source, a policy with data and acid.replicate"
     assert (header.metadata_only, header.left_out, list(draft.tables)) == (True, {"a": reason}, ["b"])
+
+
+@pytest.mark.parametrize("metadata_only", [False, True])
+def test_a_policy_without_data_has_no_column_statistics(monkeypatch: pytest.MonkeyPatch, *, metadata_only: bool) -> None:
+    """A21: as it answers COUNT(*) from what a table claims, Hive answers MIN and MAX from these."""
+    monkeypatch.setattr(Moving, "table_statistics", lambda *_: [of_column("x", 1, 2)])
+    events, draft = model.Source(), Draft()
+    events.act("create", 0, 0, 0)
+    moving = moving_source(events, [], [])
+    policy = moving.policy.model_copy(update={"metadata_only": metadata_only})
+    dump_objects(replace(moving, policy=policy), Scope("db"), draft, Silent())
+    found = [one.colName for one in statistics_of(draft.tables["a"].table)]
+    assert found == ([] if metadata_only else ["x"])
+    kinds = ("UPDATE_TBL_COL_STAT_EVENT", "UPDATE_PART_COL_STAT_EVENT", "DELETE_TBL_COL_STAT_EVENT")
+    assert [policy.takes(kind) for kind in kinds] == [not metadata_only] * 3

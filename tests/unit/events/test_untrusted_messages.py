@@ -124,6 +124,17 @@ def test_odd_json_is_unreadable_and_no_more(version: str, text: str) -> None:
         waiting_event(found.row)
 
 
+def test_what_is_told_of_a_message_quotes_little_of_it() -> None:
+    event = first("hive4", "DROP_PARTITION")
+    table = tjson.loads(Table, json.loads(text_of(event))["tableObjJson"])
+    table.partitionKeys[0].name = "\x1b[31m" + "x" * 10_000
+    message = json.loads(text_of(event)) | {"tableObjJson": tjson.dumps(table)}
+    with pytest.raises(UnreadableMessage) as error:
+        decode(notification(with_message(event, message)))
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 500
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -561,16 +561,27 @@ def test_a_root_may_be_a_link_itself(tmp_path: Path) -> None:
     assert storage.read(f"file://{tmp_path}/root/a") == b"1"
 
 
-def test_no_planted_name_is_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, outside = tmp_path / "root", tmp_path / "outside"
+@pytest.mark.parametrize("planted", ["file", "inside", "outside", "nothing"])
+def test_no_planted_name_is_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str) -> None:
+    """C12: a link under the name that a file has until it is whole, wherever it leads; and the name cannot be known."""
+    root, (inside, outside) = tmp_path / "root", (tmp_path / "root" / "journal", tmp_path / "outside")
     root.mkdir()
-    outside.write_text("before")
-    monkeypatch.setattr("hive_replication.storage.storage.secrets.token_hex", lambda _: "0" * 16)
-    (root / f".f.{'0' * 16}.new").write_text("planted")
+    for file in (inside, outside):
+        file.write_text("before")
     storage = Storage((Root(uri=f"file://{root}"),))
-    with pytest.raises(AlreadyExists):
-        storage.write_once(f"file://{root}/f", b"mine")
-    assert not (root / "f").exists()
+    (root / ".f.new").symlink_to(inside)
+    storage.write_once(f"file://{root}/f", b"mine")
+    monkeypatch.setattr("hive_replication.storage.storage.secrets.token_hex", lambda _: "0" * 16)
+    name = root / f".g.{'0' * 16}.new"
+    if planted == "file":
+        name.write_text("planted")
+    else:
+        name.symlink_to({"inside": inside, "outside": outside, "nothing": root / "nothing"}[planted])
+    with pytest.raises((AlreadyExists, Refused)):
+        storage.write_once(f"file://{root}/g", b"mine")
+    assert [file.read_text() for file in (root / "f", inside, outside)] == ["mine", "before", "before"]
+    assert not (root / "g").exists()
+    assert not (root / "nothing").exists()
 
 
 @pytest.mark.parametrize(
