@@ -25,7 +25,7 @@ $(LOCKED): requirements.lock requirements-kerberos.lock requirements-build.lock 
 	$(PIP) install --require-hashes --no-deps --no-build-isolation -r requirements.lock
 	@if command -v krb5-config >/dev/null; then \
 	$(PIP) install --require-hashes --no-deps --no-build-isolation -r requirements-kerberos.lock; \
-	else echo "without Kerberos: for it install gcc, libkrb5-dev and python3-dev, then make again" >&2; fi
+	else echo "without Kerberos: for it install gcc, libkrb5-dev and python3-dev, then: make -B install" >&2; fi
 	@touch $@
 
 $(READY): $(LOCKED) pyproject.toml

@@ -262,7 +262,8 @@ class Policy(Settings):
     def priority(self, database: str) -> int:
         """Priority of a source database's runs: of its name, else of the first pattern that it matches, else 0."""
         found = (value for pattern, value in self.priorities.items() if matches(database, [pattern]))
-        return self.priorities.get(database, next(found, 0))
+        named = {name.lower(): value for name, value in self.priorities.items()}
+        return named.get(database.lower(), next(found, 0))
 
     def takes(self, event_type: str) -> bool:
         """Whether events of a type belong to the policy: if ``metadata_only``, those of data and what comes with it do not."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from hive_replication.policy import Policy
+from hive_replication.policy.warehouse import Warehouse
 
 
 def schema() -> str:
@@ -23,25 +24,26 @@ def commented(policy: Policy) -> str:
     """A policy as YAML: what it sets, and below as comments all other settings with their defaults and meanings."""
     lines = [
         "# What is replicated from where to where. Check it with: hive-repl policy check; then: hive-repl doctor",
-        *_settings(policy),
+        *(line for lines in _settings(policy) for line in ("", *lines)),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _settings(policy: Policy) -> Iterator[str]:
-    given = policy.model_dump(mode="json", exclude_defaults=True)
-    fields = sorted(Policy.model_fields.items(), key=lambda item: item[0] not in given)
-    for name, field in fields:
-        yield ""
-        if field.description:
-            yield f"# {field.description}"
+def _settings(settings: BaseModel) -> Iterator[list[str]]:
+    """The lines of each setting, those that are given first; what a side leaves out stands within it."""
+    given = settings.model_dump(mode="json", exclude_defaults=True)
+    for name, field in sorted(type(settings).model_fields.items(), key=lambda item: item[0] not in given):
+        meaning = [f"# {field.description}"] if field.description else []
         default = field.get_default(call_default_factory=True, validated_data={})
-        if name in given:
-            yield yaml.safe_dump({name: given[name]}, sort_keys=False).rstrip()
+        side = getattr(settings, name)
+        if isinstance(side, Warehouse):
+            yield [*meaning, f"{name}:", *(f"  {line}" for lines in _settings(side) for line in lines)]
+        elif name in given:
+            yield [*meaning, *yaml.safe_dump({name: given[name]}, sort_keys=False).rstrip().splitlines()]
         elif default is not PydanticUndefined:
             value = default.model_dump(mode="json") if isinstance(default, BaseModel) else _plain(default)
             text = yaml.safe_dump(value, default_flow_style=True, width=math.inf).removesuffix("...\n").strip()
-            yield f"# {name}: {text}"
+            yield [*meaning, f"# {name}: {text}"]
 
 
 def _plain(value: Any) -> Any:

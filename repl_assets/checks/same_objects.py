@@ -148,6 +148,8 @@ def round_finding(found: Round, names: Names, database: str) -> Finding:
         metadata[_REMEMBERED] = dg.MetadataValue.json(_STORED.dump_python(list(found.differences[:_MOST]), mode="json"))
     texts = tuple(f"{one.table or _ITSELF}{f'/{one.partition}' if one.partition else ''}: {one.text}" for one in found.wrong)
     advice = f"repair what differs: {how_to_repair(EvaluationKey.of_database(names, database, SAME_OBJECTS))}" if texts else ""
+    if not all(one.table for one in found.wrong):  # a repair compares tables, and would find nothing to do
+        advice += " --force, which also brings the database's own comment, owner and properties"
     return Finding(metadata, (), texts, passed=not texts, advice=advice)
 
 

@@ -50,6 +50,11 @@ def test_names_and_patterns(tmp_path: Path) -> None:
     assert read.source.roots[0].uri == "hdfs://source:8020/"
 
 
+def test_the_priority_of_a_name_wins_in_any_case(tmp_path: Path) -> None:
+    read = load_policy(written(tmp_path, TEXT + "priorities: {'*': 1, Sales: 5}\n"))
+    assert (read.priority("sales"), read.priority("other")) == (5, 1)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

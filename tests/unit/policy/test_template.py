@@ -48,6 +48,7 @@ def test_the_comments_are_valid_settings_with_their_defaults(tmp_path: Path) -> 
     assert len(settings) == len(Policy.model_fields)
     for line in settings:
         yaml.safe_load(line)
+    assert all(text.count(f"\n  # {name}:") == 2 for name in ("metastore_ssl", "tls", "kerberos", "paths"))
     assert commented(load_policy(path)) == text
 
 

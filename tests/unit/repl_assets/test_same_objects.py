@@ -70,7 +70,11 @@ def test_what_differs_links_to_its_repair() -> None:
     page = "[repair](/assets/default/sales/orders?view=partitions&partition=ds%3D1)"
     pages = ["[repair](/assets/default/sales__load) |", " |", f"{page} |", "may wait for events |"]
     assert [line.rsplit(" | ", 1)[1] for line in shown] == pages
-    assert found.metadata[WHAT_TO_DO].value == "repair what differs: materialize it in Dagster, or hive-repl repair sales"
+    advice = "repair what differs: materialize it in Dagster, or hive-repl repair sales"
+    forced = f"{advice} --force, which also brings the database's own comment, owner and properties"
+    assert found.metadata[WHAT_TO_DO].value == forced
+    others = same_objects.round_finding(Round(100, 100, differences=differences[:-1]), NAMES, "sales").evaluation(KEY)
+    assert others.metadata[WHAT_TO_DO].value == advice
     passed = same_objects.round_finding(Round(100, 100, differences=(waits,)), NAMES, "sales").evaluation(KEY)
     assert WHAT_TO_DO not in passed.metadata
 
