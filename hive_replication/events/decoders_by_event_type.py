@@ -106,7 +106,7 @@ def decode(row: r.Notification) -> r.Event:
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise UnreadableMessage(f"{_about(row)}: {printable(repr(error)[:_LONGEST])}") from error
     if problem:
-        raise UnreadableMessage(f"{_about(row)}: {problem}")
+        raise UnreadableMessage(f"{_about(row)}: {printable(problem[:_LONGEST])}")
     return event
 
 

@@ -35,7 +35,8 @@ def approve(
         chosen.output.data({"approved": window})
         return
     if not policy.has_database(name.lower()):
-        raise BadRequest(f"the policy {policy.name!r} has no database {name!r}")
+        known = ", ".join(sorted(policy.databases))
+        raise BadRequest(f"the policy {policy.name!r} has no database {name!r}; it has: {known}")
     waits = Approvals.of(policy).waiting(policy.target_of(name.lower()))
     rows = [(waits.window, time_figure(waits.planned), waits.summary, waits.directory, waits.approved)] if waits else []
     data = [

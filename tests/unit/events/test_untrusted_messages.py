@@ -128,11 +128,12 @@ def test_what_is_told_of_a_message_quotes_little_of_it() -> None:
     event = first("hive4", "DROP_PARTITION")
     table = tjson.loads(Table, json.loads(text_of(event))["tableObjJson"])
     table.partitionKeys[0].name = "\x1b[31m" + "x" * 10_000
-    message = json.loads(text_of(event)) | {"tableObjJson": tjson.dumps(table)}
-    with pytest.raises(UnreadableMessage) as error:
-        decode(notification(with_message(event, message)))
-    assert str(error.value).isprintable()
-    assert len(str(error.value)) < 500
+    odd_column = {"tableObjJson": tjson.dumps(table)}
+    for change in (odd_column, {"table": "stranger\x1b[31m\nall is lost" + "x" * 10_000}):
+        with pytest.raises(UnreadableMessage) as error:
+            decode(notification(with_message(event, json.loads(text_of(event)) | change)))
+        assert str(error.value).isprintable()
+        assert len(str(error.value)) < 500
 
 
 @pytest.mark.parametrize(
