@@ -99,7 +99,7 @@ def repl_load(
         with _unchanged():
             if stood is not None:
                 refuse_undone_since(replica_state(target.metastore.database(database)), stood, database, only or table)
-        work.after_interrupted(lock, source)
+        work.after_interrupted(lock, source, repair=repair)
         return work.recorded(lock, repair=repair, only=only, source=source)
     finally:
         lock.release()
@@ -143,13 +143,13 @@ class _Load:
         """Whether it may have changed an object."""
         return self.changed or (self.session is not None and self.session.tally.changing)
 
-    def after_interrupted(self, lock: MetastoreLock, source: Metastore | None) -> None:
+    def after_interrupted(self, lock: MetastoreLock, source: Metastore | None, *, repair: bool = False) -> None:
         """Does a load of objects first that was killed, if there is one."""
         with _unchanged():
             replica = TargetDatabase(self.target, self.database, lock.check, dry=False)
             if self.statement.to_evid is not None and replica.there:
                 require_not_passed(self.target.storage, replica.location, replica.state, self.statement.to_evid)
-            dump = interrupted(replica, self.store, self.reader)
+            dump = interrupted(replica, self.store, self.reader, repair=repair)
         if dump is None:
             return
         _LOG.info("the load of %s was interrupted, and is done first", dump.directory, extra=about(self.database))
@@ -257,7 +257,7 @@ def plan_load(
     replica = TargetDatabase(target, database, lambda: None, dry=True)
     boundary = _boundary(target, source, reader)
     session = Session(replica, reader, table, None, Silent(), _lookahead(target, source, reader), boundary=boundary)
-    if (dump := interrupted(replica, store, reader)) is not None:
+    if (dump := interrupted(replica, store, reader, repair=repair)) is not None:
         session.skipped.append(
             Skipped(reader.header.to_evid, database, f"first {dump.directory} is loaded, which was interrupted")
         )

@@ -18,13 +18,14 @@ from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.untrusted_dump import opened
 
 
-def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -> DumpReader | None:
+def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader, *, repair: bool = False) -> DumpReader | None:
     """The dump of a load that was killed, and that is to be done before another one.
 
     Args:
         replica: the target database, whose lock is held.
         store: where dumps are.
         reader: what is to be loaded.
+        repair: whether that compares what stands at its event, too.
 
     Returns:
         The dump; None where there is none, or where what is to be loaded brings all that it has, or is that load itself.
@@ -50,8 +51,8 @@ def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -
     except (BadRequest, Refused) as error:
         replica.write_state(replace(state, obstacle=str(error)))
         raise Refused(_advice(replica.name, state.checkpoint, header.scope.database, error)) from error
-    same = objects and header.scope.table is not None and header.scope == found.header.scope
-    return None if same and header.to_evid > found.header.to_evid else found
+    same, until = objects and header.scope.table is not None and header.scope == found.header.scope, found.header.to_evid
+    return None if same and (header.to_evid > until or (repair and header.to_evid == until)) else found
 
 
 def _require_newer(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -> None:

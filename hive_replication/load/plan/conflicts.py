@@ -162,7 +162,9 @@ def refuse_other_writers(found: Database, tables: Iterable[Table], conflicts: Co
             continue
         owner = owner_of(table.parameters)
         if owner:
-            raise Refused(f"the target database {found.name!r} holds {table.tableName!r}, a replica of {owner}: load under another name")
+            raise Refused(
+                f"the target database {found.name!r} holds {table.tableName!r}, a replica of {owner}: load under another name"
+            )
         if conflicts.policy == "refuse":
             raise Refused(
                 f"the target database {found.name!r} exists and is not a replica of this source (it holds {table.tableName!r}): "

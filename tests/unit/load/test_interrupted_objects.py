@@ -93,6 +93,15 @@ def test_it_is_done_before_what_does_not_bring_all_of_it(
 
 
 @pytest.mark.parametrize(
+    ("loaded", "first"), [(TABLE, False), (header(60, "e"), False), (header(49, "e"), True), (header(50, "f"), True)]
+)
+def test_a_repair_of_the_same_table_does_its_work(storage: dict[str, Any], loaded: DumpHeader, *, first: bool) -> None:
+    """A transactional table was made anew twice: by what was killed, and by the repair that was asked for again."""
+    found = interrupted(replica(), storage, dump(loaded, "hdfs://dst/dumps/db/other"), repair=True)  # type: ignore[arg-type]
+    assert found == (storage[KILLED] if first else None)
+
+
+@pytest.mark.parametrize(
     "state",
     [
         replace(STATE, checkpoint=""),
@@ -177,7 +186,7 @@ def test_a_metastore_that_refuses_what_a_table_needs_stops_no_other(
     one = replica()
     monkeypatch.setattr(command, "TargetDatabase", lambda *_, **__: one)
     monkeypatch.setattr(command._Load, "recorded", Mock(side_effect=error))
-    monkeypatch.setattr(command, "interrupted", lambda *_: dump(TABLE))
+    monkeypatch.setattr(command, "interrupted", lambda *_, **__: dump(TABLE))
     nothing: Any = None
     statement = ReplLoad("other", "db")
     work = command._Load(nothing, statement, nothing, nothing, nothing, nothing, "db", None, nothing)
