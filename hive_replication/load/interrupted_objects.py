@@ -52,7 +52,7 @@ def interrupted(replica: TargetDatabase, store: DumpStore, reader: DumpReader, *
         replica.write_state(replace(state, obstacle=str(error)))
         raise Refused(_advice(replica.name, state.checkpoint, header.scope.database, error)) from error
     same, until = objects and header.scope.table is not None and header.scope == found.header.scope, found.header.to_evid
-    return None if same and (header.to_evid > until or (repair and header.to_evid == until)) else found
+    return None if same and covers(header.to_evid, until if repair else until + 1) else found
 
 
 def _require_newer(replica: TargetDatabase, store: DumpStore, reader: DumpReader) -> None:

@@ -48,6 +48,6 @@ def test_a_load_that_fails_before_it_changes_an_object_says_so(monkeypatch: pyte
         raise Refused("it holds a table that is not our replica")
 
     monkeypatch.setattr(command, "MetastoreLock", Mock())
-    monkeypatch.setattr(command._Load, "after_interrupted", lambda *_: None)
+    monkeypatch.setattr(command._Load, "after_interrupted", lambda *_, **__: None)
     monkeypatch.setattr(command._Load, "_run", changes)
     assert not load()
