@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import multiprocessing
 import tempfile
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,6 +40,8 @@ _PUT_OFF = [
 ]
 _CONTEXT.set_forkserver_preload(["tests.crash.driver", *_PUT_OFF])
 _LIMIT = 300  # seconds; a process that takes longer hangs
+#: Whoever starts a process asks all others for their exit codes, which the fork server tells once.
+_ALONE = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,15 @@ def run(job: Job, point: Point | None, log: Path) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder, "answer")
         process = _CONTEXT.Process(target=_main, args=(job, point, log, answer), daemon=True)
-        process.start()
-        process.join(_LIMIT)
-        if process.exitcode is None:
+        with _ALONE:
+            process.start()
+        ended = wait([process.sentinel], _LIMIT)
+        if not ended:
             process.kill()
+            wait([process.sentinel])
+        with _ALONE:
             process.join()
+        if not ended:
             return Outcome(killed=False, fired=True, problem=f"hangs for {_LIMIT} s")
         if answer.exists():
             return Outcome(killed=False, **json.loads(answer.read_text()))
