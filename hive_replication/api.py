@@ -146,9 +146,7 @@ def _require_in_policy(policy: Policy, database: str, table: str | None) -> None
     Raises:
         BadRequest: it does not.
     """
-    if not policy.has_database(database):
-        known = ", ".join(sorted(policy.databases))
-        raise BadRequest(f"the policy {policy.name!r} has no database {database!r}; it has: {known}")
+    policy.require_database(database)
     if table is not None and not policy.includes(table):
         raise BadRequest(
             f"tables and exclude of the policy {policy.name!r} leave out {database}.{table}: a replica of it would become stale; "

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from hive_replication import failover
 from hive_replication.connect import Connection, Reachable, connect_reachable
 from hive_replication.copy.tasks import Copier
-from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.errors import ReplicationError
 from hive_replication.failover import FailoverPlan, FailoverReverse, FailoverStart, FailoverStatus
 from hive_replication.failover.sides import Sides
 from hive_replication.load.records.record import Action
@@ -159,11 +159,8 @@ def _database(connection: Connection, name: str) -> str:
     Raises:
         BadRequest: it is none of the policy.
     """
-    policy, database = connection.source.policy, name.lower()
-    if not policy.has_database(database):
-        raise BadRequest(
-            f"the policy {policy.name!r} has no database {database!r}; it has: {', '.join(sorted(policy.databases))}"
-        )
+    database = name.lower()
+    connection.source.policy.require_database(database)
     return database
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorHandler, ValidationInfo, model_validator
 
+from hive_replication.errors import BadRequest
 from hive_replication.policy.acid import Acid
 from hive_replication.policy.addresses import valid_place
 from hive_replication.policy.checks import Checks, Drift, Witness
@@ -254,6 +255,16 @@ class Policy(Settings):
     def has_database(self, database: str) -> bool:
         """Whether a source database is one of the policy, by its name or by a pattern."""
         return database in self.databases or self.pattern_of(database) is not None
+
+    def require_database(self, database: str) -> None:
+        """Makes sure that a source database is one of the policy.
+
+        Raises:
+            BadRequest: it is not.
+        """
+        if not self.has_database(database):
+            known = ", ".join(sorted(self.databases))
+            raise BadRequest(f"the policy {self.name!r} has no database {database!r}; it has: {known}")
 
     def pattern_of(self, database: str) -> str | None:
         """The first pattern in ``databases`` that matches a source database."""

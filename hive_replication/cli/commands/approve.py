@@ -34,9 +34,7 @@ def approve(
         chosen.output.remark(f"{window} of {name} is approved: {found.summary}")
         chosen.output.data({"approved": window})
         return
-    if not policy.has_database(name.lower()):
-        known = ", ".join(sorted(policy.databases))
-        raise BadRequest(f"the policy {policy.name!r} has no database {name!r}; it has: {known}")
+    policy.require_database(name.lower())
     waits = Approvals.of(policy).waiting(policy.target_of(name.lower()))
     rows = [(waits.window, time_figure(waits.planned), waits.summary, waits.directory, waits.approved)] if waits else []
     data = [
