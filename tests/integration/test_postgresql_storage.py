@@ -33,7 +33,7 @@ def postgresql(cluster: Cluster, unique: str) -> str:
 @pytest.fixture
 def home(postgresql: str, tmp_path: Path) -> Path:
     """A DAGSTER_HOME with the manual's settings."""
-    (section,) = re.findall(r"```yaml\n(storage:\n.*?)```", (ROOT / "docs/operating.md").read_text("utf-8"), re.DOTALL)
+    (section,) = re.findall(r"```yaml\n(storage:\n.*?)```", (ROOT / "docs/dagster.md").read_text("utf-8"), re.DOTALL)
     (tmp_path / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text("utf-8") + section)
     return tmp_path
 

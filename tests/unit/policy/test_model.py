@@ -228,7 +228,7 @@ def test_patterns_have_locations_for_the_databases_that_they_may_take_in(tmp_pat
 
 
 def test_the_manual_has_every_setting() -> None:
-    manual = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
     settings = {*Policy.model_fields, *Root.model_fields, *(f"source.{name}" for name in Warehouse.model_fields)} - {
         "source",
         "target",

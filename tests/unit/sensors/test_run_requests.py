@@ -39,7 +39,7 @@ def shown_in_settings() -> str:
 
 
 def shown_in_manual() -> str:
-    (section,) = re.findall(r"```yaml\n(concurrency:\n.*?)```", (ROOT / "docs/operating.md").read_text("utf-8"), re.DOTALL)
+    (section,) = re.findall(r"```yaml\n(concurrency:\n.*?)```", (ROOT / "docs/dagster.md").read_text("utf-8"), re.DOTALL)
     return section
 
 
