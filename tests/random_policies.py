@@ -97,6 +97,7 @@ class Example:
         self._settings: dict[str, object] = {"databases": {name: name for name in self.databases}}
         self._towns = [Town(self.connection, self.hive, name, lambda _: None) for name in self.databases]
         self._towns[1].driver = self._towns[0].driver
+        self._towns[1].numbers = self._towns[0].numbers  # names of files in tables that go from one to the other
 
     def run(self, seconds: float) -> list[str]:
         """Works for some seconds; answers what is wrong, after the first window in which something is."""
