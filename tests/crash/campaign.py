@@ -214,9 +214,8 @@ class Replica:
         past = [self._state(), *(rebuilt(end, table) if new else ()), end]
         self.log.unlink(missing_ok=True)  # a file that is gone again is copied again
         job = Job(kind, self.policy, self.story.database, self.name, table=table)
-        # Each repair that is asked for makes a transactional table anew (docs/acid.md), also the one after one that was killed.
-        most = 1 + len(points) if new and kind == "repair" else 1
-        return self._do(job, kind, points, past, None, most=most)
+        # Each repair or recovery makes a transactional table anew (docs/acid.md), also the one after one that was killed.
+        return self._do(job, kind, points, past, None, most=1 + len(points) if new else 1)
 
     def undo(self, points: Sequence[Point]) -> dict[str, int]:
         """Undoes the last chapter, struck at each point in turn, and loads it again."""
