@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from hive_replication.errors import (
     BadRequest,
-    FilesGone,
     LockLost,
     LockSilent,
     MetastoreError,
@@ -96,7 +95,6 @@ __all__ = [
     "FailoverReverse",
     "FailoverStart",
     "FailoverStatus",
-    "FilesGone",
     "Finding",
     "HeldTable",
     "HistoryEntry",

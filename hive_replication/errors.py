@@ -54,7 +54,3 @@ class MissingEvents(ReplicationError):
 
 class Unreachable(ReplicationError):
     """A metastore or a storage cannot be reached, after all retries."""
-
-
-class FilesGone(ReplicationError):
-    """A file is neither at its source path nor in cmroot with the recorded checksum (Hive's error 20016)."""

@@ -30,12 +30,27 @@ _LEFT = "_metadata_acid"
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 
 
-def is_staged(storage: Storage, directory: str, write_id: int) -> bool:
+def is_staged(storage: Storage, directory: str, write_id: int, *, left: bool = False) -> bool:
     """Whether the files of a base are copied to where it is staged, and not to its place, where an earlier attempt has put it.
 
-    A truncation by the same transaction leaves no files there.
+    A truncation by the same transaction leaves no files there that Hive reads as data.
+
+    Args:
+        storage: of the target.
+        directory: of the table or partition.
+        write_id: of the base.
+        left: whether it is one that a TRUNCATE left (:func:`is_left`).
     """
-    return storage.has_directories(directory) and not storage.named_files(f"{directory}/{base_name(write_id)}")
+    if not storage.has_directories(directory):
+        return False
+    place = f"{directory}/{base_name(write_id)}"
+    return not (storage.exists(f"{place}/{_LEFT}") if left else storage.named_files(place))
+
+
+def is_left(files: Iterable[FileRef], write_id: int) -> bool:
+    """Whether the files of a write have a base as a TRUNCATE leaves it: a source that is a replica names it with its commit."""
+    base = base_name(write_id)
+    return {file.relative for file in files if file.subdir.partition("/")[0] == base} == {f"{base}/{_LEFT}"}
 
 
 def show_base(storage: Storage, directory: str, write_id: int) -> None:

@@ -360,6 +360,27 @@ def test_the_base_of_a_transaction_is_staged_until_it_is_committed(storage: Stor
     assert places() == ["base_0000007/a", "base_0000007/b", "delta_1/a", "delta_1/b"], "one was killed after its rename"
 
 
+def test_what_a_truncate_left_is_copied_once(storage: Storage, base: str) -> None:
+    """Of a source that is a replica the commit names its file, which is none that Hive reads as data."""
+    target = replica(Metastore({"t": f"{base}/t"}), storage)
+    files = (
+        FileRef("hdfs://s/t/base_0000007/_metadata_acid", "c", subdir="base_0000007"),
+        FileRef("hdfs://s/t/d/a", "c", subdir="d"),
+    )
+    commit = ReplayCommit(9, "t", "p", 5, (Written("t", "t", "", 7, op.Content(files, "9-0")),))
+    known = KnownObjects(target.metastore, "sales", ReplicaState())
+
+    def place() -> str:
+        placed = Placer(target, "sales", base, lambda: Locations(()), known).place(LanePlan(("t",), 0, (commit,)))
+        return placed.tasks[0][1].target.removeprefix(f"{base}/t/")
+
+    assert place() == ".repl-base_0000007/_metadata_acid"
+    storage.write(f"{base}/t/.repl-base_0000007/_metadata_acid", b"")
+    assert place() == ".repl-base_0000007/_metadata_acid", "a killed load has copied it"
+    storage.rename(f"{base}/t/.repl-base_0000007", f"{base}/t/base_0000007")
+    assert place() == "base_0000007/_metadata_acid", "one was killed after its rename"
+
+
 def test_a_new_table_is_not_made_where_another_ones_base_is_staged(storage: Storage, base: str) -> None:
     """The copier overwrites nothing, and would refuse the file again and again."""
     free = FreePlaces(replica(Metastore({}), storage), Layout(base), lambda: Locations(()), lambda _: False)
