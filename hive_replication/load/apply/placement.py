@@ -23,7 +23,7 @@ from hive_replication.load.apply.lane_placement import LanePlacement, Visibility
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.layout.directories import Layout, staged_base
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.operations.bases import is_left, is_staged
+from hive_replication.load.operations.bases import is_staged
 from hive_replication.load.operations.names_trail import NamesTrail
 from hive_replication.load.operations.transactions import ReplayCommit, Written
 from hive_replication.load.plan.load_plan import LanePlan
@@ -253,10 +253,8 @@ class Placer:
     def _staged(self, write: tuple[Written, str]) -> str:
         """Name of the base of a write to a directory, if it has one that is staged."""
         one, directory = write
-        if not (directory and one.overwrites):
-            return ""
-        left = is_left(one.content.files, one.write_id)
-        return base_name(one.write_id) if is_staged(self._target.storage, directory, one.write_id, left=left) else ""
+        staged = directory and is_staged(self._target.storage, directory, one.write_id, one.content.files)
+        return base_name(one.write_id) if staged else ""
 
     def _there(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]

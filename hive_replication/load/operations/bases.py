@@ -21,7 +21,7 @@ from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import directory_of
-from hive_replication.storage import AlreadyExists, Storage
+from hive_replication.storage import AlreadyExists, Storage, paths
 
 #: Target table, partition ("" for the table itself) and write id of a write.
 Write = tuple[str, str, int]
@@ -30,27 +30,25 @@ _LEFT = "_metadata_acid"
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 
 
-def is_staged(storage: Storage, directory: str, write_id: int, *, left: bool = False) -> bool:
+def is_staged(storage: Storage, directory: str, write_id: int, files: Iterable[FileRef]) -> bool:
     """Whether the files of a base are copied to where it is staged, and not to its place, where an earlier attempt has put it.
 
-    A truncation by the same transaction leaves no files there that Hive reads as data.
+    A truncation by the same transaction leaves no files there that Hive reads as data. Where the base itself has none, as that of
+    a TRUNCATE whose source is a replica, its files tell.
 
     Args:
         storage: of the target.
         directory: of the table or partition.
         write_id: of the base.
-        left: whether it is one that a TRUNCATE left (:func:`is_left`).
+        files: of the write.
     """
-    if not storage.has_directories(directory):
-        return False
-    place = f"{directory}/{base_name(write_id)}"
-    return not (storage.exists(f"{place}/{_LEFT}") if left else storage.named_files(place))
-
-
-def is_left(files: Iterable[FileRef], write_id: int) -> bool:
-    """Whether the files of a write have a base as a TRUNCATE leaves it: a source that is a replica names it with its commit."""
     base = base_name(write_id)
-    return {file.relative for file in files if file.subdir.partition("/")[0] == base} == {f"{base}/{_LEFT}"}
+    names = [file.relative for file in files if file.relative.startswith(f"{base}/")]
+    if not names or not storage.has_directories(directory):
+        return False
+    if all(map(paths.is_hidden, names)):
+        return not any(storage.exists(f"{directory}/{name}") for name in names)
+    return not storage.named_files(f"{directory}/{base}")
 
 
 def show_base(storage: Storage, directory: str, write_id: int) -> None:

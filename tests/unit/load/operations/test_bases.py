@@ -38,6 +38,10 @@ def fill(storage: Storage, directory: str, files: str) -> None:
         storage.write(f"{directory}/{name}", b"")
 
 
+def base(names: str) -> tuple[FileRef, ...]:
+    return tuple(FileRef(f"hdfs://s/t/{PLACE}/{name}", subdir=PLACE) for name in names)
+
+
 def files(storage: Storage, table: str) -> list[str]:
     return [one.uri.removeprefix(f"{table}/") for one in storage.files(table, hidden=True)]
 
@@ -56,8 +60,7 @@ class Server(Metastore):
 
 def commit(storage: Storage, metastore: Server, *partitions: str, truncates: bool = False) -> None:
     def written(partition: str) -> Written:
-        there = tuple(FileRef(f"hdfs://s/t/{PLACE}/{name}", subdir=PLACE) for name in "ab")
-        return Written("t", "t", partition, 7, Content(there, "9-0"), truncates, write_id_allocated=True)
+        return Written("t", "t", partition, 7, Content(base("ab"), "9-0"), truncates, write_id_allocated=True)
 
     target: Any = SimpleNamespace(**vars(replica(metastore, storage)), feeds=lambda _: False)  # type: ignore[arg-type]
     ReplayCommit(9, "t", "p", 5, tuple(map(written, partitions))).carry_out(target, "sales")
@@ -69,7 +72,7 @@ def test_a_table_is_shown_whole_before_the_commit(storage: Storage, table: str, 
     metastore = Server(storage, table)
     if truncates:
         leave_base(replica(metastore, storage), "sales", "t", "", 7)
-    assert is_staged(storage, table, 7)
+    assert is_staged(storage, table, 7, base("ab"))
     fill(storage, f"{table}/{STAGED}", "ab")
     for _ in range(2):  # a load that is killed after it does it again
         commit(storage, metastore, "", truncates=truncates)
@@ -107,7 +110,7 @@ def test_what_is_staged_is_deleted_where_its_place_has_it(
 ) -> None:
     fill(storage, f"{table}/{PLACE}", place)
     fill(storage, f"{table}/{STAGED}", staged)
-    assert not is_staged(storage, table, 7)
+    assert not is_staged(storage, table, 7, base("ab"))
     if left[1]:
         with pytest.raises(ReplicationError, match="was made meanwhile, without b of"):
             show_base(storage, table, 7)
@@ -120,7 +123,7 @@ def test_what_is_staged_is_deleted_where_its_place_has_it(
 
 def test_object_stores_which_copy_what_they_rename_have_it_in_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = storage_with_bucket(monkeypatch, tmp_path.as_uri())
-    assert not is_staged(storage, "memory://bucket/t", 7)
+    assert not is_staged(storage, "memory://bucket/t", 7, base("ab"))
     fill(storage, f"memory://bucket/t/{STAGED}", "a")
     show_base(storage, "memory://bucket/t", 7)
     assert files(storage, "memory://bucket/t") == [f"{STAGED}/a"]
