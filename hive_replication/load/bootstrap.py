@@ -36,7 +36,7 @@ from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery, without_mark
+from hive_replication.load.source_history import begin_recovery, left_undone, recovered_state, require_recovery, without_mark
 from hive_replication.load.surplus_tables import left_out_lanes, surplus_lanes, surplus_names, unshown_lanes, with_followed
 from hive_replication.load.table_lanes import table_lanes
 from hive_replication.load.window import database_image
@@ -77,7 +77,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     alters = _alters(session) if session.exists else ()  # one that is made now has the dump's properties
     stood, resumed = _table_id(session), bool(session.state.checkpoint)
     _begin(session, whole_database=whole_database)
-    end_transactions(session)
+    begin_recovery(session, {session.mapping.table(one.name) for one in records if one.write_ids is not None})
     known = KnownObjects(session.target.metastore, session.database, session.state)
     session.progress = parts = PartsOfLoad(session.progress, session.reader.number_of_objects)
     kept = KeptWithRebuilt(session)

@@ -16,7 +16,7 @@ from hive_replication.load.operations.left_open import end_replayed, retire_not_
 from hive_replication.load.operations.transactions import replay_policy
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_lanes import with_held
-from hive_replication.load.replica.held_reasons import ENDED_REASON
+from hive_replication.load.replica.held_reasons import REBUILT_REASON
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.session import Session
@@ -107,14 +107,20 @@ def left_undone(session: Session) -> frozenset[str]:
     return frozenset(filter(state.waits, state.held)) if session.reader.header.recovery else frozenset()
 
 
-def end_transactions(session: Session) -> None:
+def begin_recovery(session: Session, anew: Collection[str]) -> None:
     """Ends what stands for transactions of the source before a recovery: their ends came before its dump, and are never loaded.
 
-    Until the load has made their tables anew these are lost: neither a window nor another recovery has what was written. Of a
-    table that is equal, the source may give the next write ids to others than before.
+    Until the load has made their tables anew these are lost, and so are the others that it makes anew: neither a window nor
+    another recovery has what was written before. Of a table that is equal, the source may give the next write ids to others than
+    before.
+
+    Args:
+        session: the load.
+        anew: transactional tables of the dump, by their names on the target.
     """
     header, target, check = session.reader.header, session.target, session.replica.check
     if header.recovery and header.acid and not session.dry:
+        _note_lost(session, anew)
         end_replayed(target, session.database, replay_policy(session.mapping), check, partial(_note_lost, session))
         retire_not_given_out(target, session.database, session.identity, header.to_evid, check, half_made=False)
 
@@ -131,11 +137,12 @@ def is_purged(source: Metastore, state: ReplicaState, position: int) -> bool:
 
 
 def _note_lost(session: Session, names: Collection[str]) -> None:
+    """Holds replicas until the recovery has ended: whoever is killed in it leaves them half made."""
     state = session.state
     for table in session.target.metastore.tables(session.database, sorted(names)):
         name = table.tableName.lower()
         if is_ours(table, session.identity) and not state.waits(name):
-            state = state.quarantine(name, 0, ENDED_REASON)
+            state = state.quarantine(name, 0, REBUILT_REASON)
     session.replica.write_state(state)
 
 

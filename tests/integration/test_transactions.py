@@ -703,6 +703,40 @@ def test_a_recovery_leaves_what_is_equal(ledger: Ledger) -> None:
         assert ledger.files(source=False, table=table) == ledger.files(source=True, table=table)
 
 
+@pytest.mark.parametrize(("call", "after"), [("create_table", True), ("impress_write_ids", False)])
+def test_no_window_goes_on_with_what_a_killed_recovery_has_left(ledger: Ledger, call: str, *, after: bool) -> None:
+    """It lacked the partitions that were there before, for ever: its events were applied to it as if it were whole."""
+    connection, metastore = ledger.connection, ledger.connection.source.metastore
+
+    def day(name: str) -> None:
+        writer = ledger.begin()
+        writer.write_id("p")
+        metastore.add_partitions(ledger.database, "p", [partition_of(ledger, name)])
+        writer.insert("p", f"{name}\n", f"ds={name}")
+        writer.commit()
+
+    for name in "12":
+        day(name)
+    assert ledger.replicate().held == ()
+    target = connection.target.metastore
+    database = copy_of(target.database(ledger.database))
+    assert database is not None
+    state = replica_state(database).quarantine("a", 0, "its bootstrap failed")
+    database.parameters = with_state(database.parameters, state)
+    target.alter_database(ledger.database, database)
+    day("3")
+    with dying_at(call, 1 if call == "impress_write_ids" else 2, after=after):
+        recover(connection, ledger.database)
+    assert [one.tables for one in ledger.load(ledger.dump(ledger.applied()).directory).held] == [("p",)]
+    recovery = recover(connection, ledger.database)
+    assert recovery is not None
+    assert recovery.load is not None
+    assert recovery.load.held == ()
+    assert ledger.files(source=False, table="p") == ledger.files(source=True, table="p")
+    assert target.partition_names(ledger.database, "p") == ["ds=1", "ds=2", "ds=3"]
+    assert comparison(ledger).differences == ()
+
+
 @pytest.mark.parametrize("ended", ["commit", "abort"])
 def test_a_recovery_has_the_end_of_a_transaction_that_was_open_when_tables_were_compared(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, ended: str

@@ -10,8 +10,8 @@ UNDONE_REASON: Final = "undone to "
 RELEASED_REASON: Final = "released after an undo"
 #: Of a name that a load brought up less far than windows have brought the others meanwhile.
 PASSED_REASON: Final = "passed by a window: "
-#: Of a table whose open transactions a recovery has ended, which is to load it whole.
-ENDED_REASON: Final = "its open transactions were ended, and the recovery that loads it has not finished"
+#: Of a transactional table that a recovery makes anew, or whose open transactions it has ended.
+REBUILT_REASON: Final = "a recovery that makes it anew has not finished"
 #: Of a table that a load could not take into the policy yet.
 TAKEN_IN_REASON: Final = "taken into the policy, "
 #: Of a replica that stays as it is, since the source's table has become one that is not replicated.

@@ -201,7 +201,7 @@ class _Undo:
                     lower[name] = min(evid, lower.get(name, evid))
         lower = {name: evid for name, evid in (lower | repaired.unknown).items() if name not in stay}
         if names is None:
-            state = _held(replace(before, undone=point.to_evid), lower, point.to_evid)
+            state = _held(replace(before, undone=point.to_evid, policy=self._state.policy), lower, point.to_evid)
             for name, evid in stay.items():
                 state = state.at_position(name, evid)
             return state
