@@ -67,7 +67,7 @@ class Writer:
         data = t.InsertEventRequestData(
             replace=False, filesAdded=[path], filesAddedChecksum=[checksum.value if checksum else ""], subDirectoryList=[below]
         )
-        values = [partition.partition("=")[2]] if partition else None
+        values = thing.values if isinstance(thing, Partition) else None
         request = t.WriteNotificationLogRequest(self.transaction, write_id, self.database, table, data, values)
         self.metastore.call("note", lambda client: client.add_write_notification_log(request))
         return path

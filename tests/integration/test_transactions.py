@@ -122,6 +122,22 @@ def test_partitions_and_a_repeated_load(ledger: Ledger) -> None:
     assert dict(ledger.load(dump.directory).applied) == {}
 
 
+def test_files_of_which_the_targets_log_cannot_tell(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hive looks for each file that a replicated commit names, and commits nothing where it reads another name."""
+    assert ledger.replicate().held == ()
+    writer = ledger.begin()
+    for name in ("50%25.csv", "no # 1.csv", "a]b", "a b"):
+        writer.insert("a", f"{name}\n", name=name)
+    writer.commit()
+    with monkeypatch.context() as patch:
+        patch.setattr(Target, "feeds", lambda *_: True)
+        (held,) = ledger.replicate().held
+        assert "has a # or ] in its name, of which Hive's log cannot tell the next replica" in held.reason
+    assert ledger.load(ledger.dump(ledger.status("a")).directory).held == ()
+    assert ledger.files(source=False) == ledger.files(source=True)
+    assert comparison(ledger).differences == ()
+
+
 @pytest.mark.parametrize("step", ["replay_open", "replay_write_ids", "replay_commit", "replay_abort"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_killed_load_is_gone_on_with(ledger: Ledger, step: str, *, after: bool) -> None:

@@ -17,6 +17,7 @@ from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.names import partition_name
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify.acid import Seen
@@ -121,6 +122,21 @@ def test_transactions(ledger: Ledger, last: Hop) -> None:
     third = Ledger(last.connection, None, last.replica)  # type: ignore[arg-type]
     assert list(third.files(source=False, table="b").values()) == [b"1\n"]
     assert third.write_ids(source=False, table="b").open == frozenset()
+
+
+@pytest.mark.parametrize("name", ["000000_0", "50 %25.csv", "line\u2028 é+"])
+def test_odd_names_of_files_and_partitions(ledger: Ledger, last: Hop, name: str) -> None:
+    """LOAD DATA keeps a file's name in insert-only tables. Hive's notes of replicated commits have URIs, with spaces encoded."""
+    source, day = ledger.connection.source.metastore, f"a b:{name.encode().hex()}"
+    source.add_partitions(ledger.database, "p", [partition_of(ledger, day)])
+    (part,) = [one for one in source.partitions(ledger.database, "p") if one.values == [day]]
+    writer = ledger.begin()
+    writer.insert("p", "1\n", partition_name(["ds"], part.values), name=name)
+    writer.insert("b", f"{name}\n", name=name)
+    writer.commit()
+    assert ledger.replicate().held == ()
+    last.replicate()
+    _assert_same(ledger, last, "p")
 
 
 #: As Hive's own tables have it: a TRUNCATE changes it elsewhere, for which a load would need a transaction.

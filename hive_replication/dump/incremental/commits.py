@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from urllib.parse import unquote
 
 from hive_replication.acid.directories import AcidDirectory, base_name
 from hive_replication.dump.beginnings import Beginnings, Passed
@@ -99,7 +100,7 @@ class TransactionReader:
             return None
         self._beginnings.require(event.event, passed.opened, some=bool(found))
         writes = [one for one in found if self.includes(one.table) and not one.view]
-        groups = (*_groups(writes), *self._without_note(event.event, passed, found))
+        groups = (*_groups(writes, replica=self.replica), *self._without_note(event.event, passed, found))
         return EventRecord(row, groups, writes=self._written(writes, event.evid))
 
     def _without_note(self, commit: CommitTransaction, passed: Passed, found: Iterable[WriteEvent]) -> Iterator[FileGroup]:
@@ -169,9 +170,23 @@ class _Untold(ReplicationError):
     """Nothing tells any more what a transaction did."""
 
 
-def _groups(writes: Iterable[WriteEvent]) -> Iterable[FileGroup]:
+def _groups(writes: Iterable[WriteEvent], *, replica: bool) -> Iterable[FileGroup]:
     """The files of each table and partition; a transaction of several statements may have written to one more than once."""
     found: dict[tuple[str, str], dict[FileRef, None]] = {}
     for one in writes:
-        found.setdefault((one.table, one.partition), {}).update(dict.fromkeys(map(FileRef.from_message, one.files)))
+        files = (_as_stored(FileRef.from_message(text), one.location, replica=replica) for text in one.files)
+        found.setdefault((one.table, one.partition), {}).update(dict.fromkeys(files))
     return (FileGroup(partition, tuple(files), table=table) for (table, partition), files in found.items())
+
+
+def _as_stored(file: FileRef, location: str | None, *, replica: bool) -> FileRef:
+    """The file by its path: of a replicated commit Hive notes an encoded URI (``Path.toUri``), of all others the path as it is.
+
+    Args:
+        file: of a write.
+        location: of what was written to.
+        replica: whether its commits are replicated ones; in an opened replica some are, whose places tell.
+    """
+    plain = unquote(file.uri)
+    encoded = replica or (f"{location}/" in plain and f"{location}/" not in file.uri)
+    return replace(file, uri=plain) if encoded else file

@@ -128,5 +128,17 @@ def left_bases(target: Target, database: str, policy: str, transaction: int) -> 
 
 def base_files(write_id: int) -> tuple[str, ...]:
     """What the target's metastore is told of an empty base: it notes no write without a file."""
-    base = base_name(write_id)
-    return (FileRef(f"{base}/{_LEFT}", "", "", base).encode(),)
+    return (told(base_name(write_id), _LEFT),)
+
+
+def told(subdir: str, name: str) -> str:
+    """How the target's metastore is told of a file of a transactional table; "" where Hive's list cannot have it.
+
+    ``commit_txn`` takes all but the name and the directory from its own table, and both as they are: it asks for the file's
+    checksum, and commits nothing where it does not find the file.
+
+    Args:
+        subdir: directory of the file below its table or partition.
+        name: of the file.
+    """
+    return "" if {"#", "]"} & {*subdir, *name} else f"/{name}###{subdir}"

@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from hive_replication.acid.directories import base_name
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.errors import ReplicationError, Unreachable
-from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.operations.base import Content, CustomOperation, Operation
-from hive_replication.load.operations.bases import base_files, leave_base, left_bases, show_bases
+from hive_replication.load.operations.bases import base_files, leave_base, left_bases, show_bases, told
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import boundary_of
@@ -167,19 +166,27 @@ class ReplayCommit(CustomOperation):
             if one.empties:
                 leave_base(target, database, one.table, one.partition, one.write_id)
         show_bases(target, database, [(one.table, one.partition, one.write_id) for one in self.written if one.overwrites])
-        written = [_write_event(one) for one in self.written]
+        written = [_write_event(target, database, one) for one in self.written]
         if not written and target.feeds(database):  # the log has no other word of a TRUNCATE
             left = left_bases(target, database, self.policy, self.transaction)
             written = [WriteEvent(*thing, base_files(thing[-1])) for thing, _ in left]
         target.metastore.replay_commit(self.policy, self.transaction, database, written)
 
 
-def _write_event(written: Written) -> WriteEvent:
-    """What the target's metastore is told of a write; files by their names there, it finds the rest itself."""
-    files = tuple(FileRef(file.uri, "", "", file.subdir).encode() for file in written.content.files if file.subdir)
-    if written.empties:
-        files += base_files(written.write_id)
-    return WriteEvent(written.table, written.partition, written.write_id, files)
+def _write_event(target: Target, database: str, written: Written) -> WriteEvent:
+    """What the target's metastore is told of a write; files by their names there, it finds the rest itself.
+
+    Raises:
+        ReplicationError: it cannot be told of a file, and the database is the source of another replica, which would lack that.
+    """
+    files = [file for file in written.content.files if file.subdir]
+    names = [told(file.subdir, file.name) for file in files]
+    if not all(names) and target.feeds(database):
+        raise ReplicationError(
+            f"{files[names.index('')].uri} has a # or ] in its name, of which Hive's log cannot tell the next replica"
+        )
+    left = base_files(written.write_id) if written.empties else ()
+    return WriteEvent(written.table, written.partition, written.write_id, (*filter(None, names), *left))
 
 
 @dataclass(frozen=True, slots=True)
