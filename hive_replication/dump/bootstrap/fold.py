@@ -88,6 +88,8 @@ class Fold:
             self._fold(event)
         elif self._behind(event.table, event.evid):
             self.read_again([event.table])
+        if isinstance(event, r.AlterTable) and event.table not in self.reads and self._is_skipped_no_more(event):
+            self.read_again([event.table])
         if self._behind(whole.table, whole.evid) and not self.metadata_only:
             self.unlisted |= {(whole.table, name) for name in self._shared.beside(whole)}
 
@@ -157,6 +159,9 @@ class Fold:
 
     def _why_skipped(self, table: Table) -> str:
         return why_skipped(table, metadata_only=self.metadata_only, acid=self.acid)
+
+    def _is_skipped_no_more(self, event: r.AlterTable) -> bool:
+        return bool(self._why_skipped(event.before)) and not self._why_skipped(event.after)
 
     def _remove(self, name: str) -> None:
         self.draft.drop_table(name)

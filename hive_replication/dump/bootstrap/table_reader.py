@@ -105,8 +105,9 @@ class ObjectReader:
 
         Only now, when all events are folded: no event tells what is in them.
         """
-        for name in self.unshown.keys() & self.reads.keys():  # made anew meanwhile
-            del self.unshown[name]
+        for told in (self.skipped, self.unshown):
+            for name in told.keys() & self.reads.keys():  # made anew meanwhile
+                del told[name]
         names = sorted(self.unshown)
         with suppress(MetastoreError):  # the dump's header names the others, such as views, which have no location
             for table in map(restored, self.source.metastore.tables(self.scope.database, names)):
