@@ -33,9 +33,9 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
             continue
         _require_own_directories(event)
         if foreign is not None or found is not None:
-            if not lane.superseded(event, added.name, what):
-                content, compare = lane.content(event, added.name), lane.conflicts.compares(foreign)
-                lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content, compare=compare))
+            content, compare = lane.new_content(event, added.name, what), lane.conflicts.compares(foreign)
+            lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content, compare=compare))
+            replica.partitions[added.name] = True
         elif incarnation.dropped is not None and not replica.partitions.get(added.name):
             lane.skip(event.evid, what, f"dropped at event {incarnation.dropped} of this window")
         else:
