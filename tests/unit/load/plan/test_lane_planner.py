@@ -347,6 +347,27 @@ def test_a_partition_that_took_a_foreign_one_s_place_is_dropped_in_the_same_wind
     assert target.state() == source.state()
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        [("rename", 0, 0, 0), ("create", 0, 0, 1), ("insert", 0, 0, 0)],  # a becomes b, and another a has a partition p=0
+        [("insert", 0, 0, 0), ("drop part", 0, 0, 0)],
+        [("insert", 0, 1, 0), ("rename part", 0, 0, 0)],  # p=1 to p=0
+    ],
+    ids=["of another table", "dropped", "a rename's"],
+)
+def test_a_foreign_partition_of_an_adopted_table_goes_unless_the_window_brings_it(later: list[tuple[str, int, int, int]]) -> None:
+    """It stayed, with rows that the source does not have, where another table of the lane had one of its name."""
+    source = source_of(("create", 0, 0, 1), *later)
+    target = with_foreign(Target.replica(source_of(("create", 0, 0, 1)), lambda: 0), "p=0")
+    target.tables["a"].parameters.clear()
+    plan, _ = planned(source, target, 0, conflicts="adopt")
+    assert (plan.stop, kinds(plan)[:2]) == (None, ["Adopt", "DropPartitions"])
+    for operation in plan.operations:
+        target.apply(operation)
+    assert target.state() == source.state()
+
+
 @pytest.mark.parametrize("last", ["insert", "alter", "rename", "add many"])
 def test_a_table_that_the_target_lacks_is_held(last: str) -> None:
     source = source_of(("create", 0, 0, 1), (last, 0, 0, 0))
