@@ -368,6 +368,26 @@ def test_a_foreign_partition_of_an_adopted_table_goes_unless_the_window_brings_i
     assert target.state() == source.state()
 
 
+@pytest.mark.parametrize(
+    ("policy", "first"),
+    [("refuse", ""), ("adopt", "DropPartitions"), ("replace", "DropPartitions"), ("keep-aside", "KeepPartitionsAside")],
+)
+def test_a_foreign_partition_at_the_destination_of_a_partition_s_rename(policy: ConflictPolicy, first: str) -> None:
+    """The metastore refused the rename, and the table was held for good, whatever the policy said."""
+    before = ("create", 0, 0, 1), ("insert", 0, 0, 0)
+    source = source_of(*before, ("rename part", 0, 0, 0))  # p=0 to p=1
+    target = with_foreign(Target.replica(source_of(*before), lambda: 2), "p=1")
+    plan, _ = planned(source, target, 2, conflicts=policy)
+    assert kinds(plan) == ([first, "RenamePartition"] if first else [])
+    if plan.stop is not None:
+        assert (plan.stop.evid, plan.stop.refused, policy) == (3, True, "refuse")
+        assert "target partition db.a/p=1 exists and is not a replica of this source" in plan.stop.reason
+    if policy in ("adopt", "replace"):
+        for operation in plan.operations:
+            target.apply(operation)
+        assert target.state() == source.state()
+
+
 @pytest.mark.parametrize("last", ["insert", "alter", "rename", "add many"])
 def test_a_table_that_the_target_lacks_is_held(last: str) -> None:
     source = source_of(("create", 0, 0, 1), (last, 0, 0, 0))
