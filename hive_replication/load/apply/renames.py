@@ -8,9 +8,10 @@ Hive does, and Hive's readers take locks against that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import chain
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import MetastoreError, ReplicationError
 from hive_replication.load.layout.live_locations import Locations, all_tables, partition_places
 from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.load.replica.drops import drop_table, is_placeholder, vacate
@@ -46,7 +47,12 @@ def rename_partitions(metastore: Metastore, table: Table, renames: Sequence[tupl
     """
     marked = _mark(metastore, table)
     values = [(partition_values(old), image) for old, image in renames]
-    metastore.rename_partitions(table.dbName, table.tableName, values)
+    try:
+        metastore.rename_partitions(table.dbName, table.tableName, values)
+    except MetastoreError:  # another partition has the name, for one
+        with suppress(MetastoreError):
+            restore_managed(metastore, marked)
+        raise
     restore_managed(metastore, marked)
 
 

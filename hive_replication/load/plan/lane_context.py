@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.source_boundary import images_after
@@ -75,6 +75,7 @@ class LanePlanning:
         includes: whether a source table's name belongs to the dump's scope.
         written: for ends of transactions (event, source table) the replica of each table for which it is due.
         going: those of them (event, source table) that are dropped later in the window.
+        brought: names of partitions that the window brings to the table of an event, and does not drop.
     """
 
     view: TargetView
@@ -90,6 +91,7 @@ class LanePlanning:
     includes: Callable[[str], bool] = lambda _: True
     written: dict[tuple[int, str], Replica] = field(default_factory=dict[tuple[int, str], Replica])
     going: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    brought: Callable[[int], Collection[str]] = lambda _: ()
     _schemas: set[tuple[tuple[str, str], ...]] = field(default_factory=set[tuple[tuple[str, str], ...]])
     _vacated: set[str] = field(default_factory=set[str])
     _taken: set[str] = field(default_factory=set[str])

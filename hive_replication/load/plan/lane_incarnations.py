@@ -72,6 +72,11 @@ class LaneIncarnations:
         tables = (one for one in self.tables.values() if not r.is_function(one.names[0][0]))
         return (*tables, *self.written.values(), *self._awaited)
 
+    def brought(self, evid: int) -> set[str]:
+        """Names of partitions that events of the table of an event are about, and that are not dropped in the window."""
+        table = self.tables[evid]
+        return {name for (at, name), part in self.partitions.items() if self.tables[at] is table and part.dropped is None}
+
     def _belongs(self, change: r.AlterTable) -> bool:
         return change.after.dbName.lower() == self._mapping.source_database and self._includes(change.names[1])
 

@@ -117,6 +117,7 @@ class LanePlanner:
             Conflicts(settings.conflicts, settings.mapping.source, settings.mapping.target_database),
             settings.metadata_only,
             includes=settings.includes,
+            brought=self._incarnations.brought,
         )
         self._planning.partition_incarnations.update(self._incarnations.partitions)
 
@@ -148,8 +149,7 @@ class LanePlanner:
             return
         if self._settings.unable and needs_transactions(event.event):
             raise LaneStopped(self._settings.unable, refused=True)
-        name = event.event.names[0]
-        what = f"{event.row.type} {name}"
+        what = f"{event.row.type} {event.event.names[0]}"
         if isinstance(event.event, r.FunctionEvent):
             plan_function(self._planning, event, self._incarnations.tables[event.evid].dropped, early=self._early)
             return

@@ -33,9 +33,9 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
             continue
         _require_own_directories(event)
         if foreign is not None or found is not None:
-            if not lane.superseded(event, added.name, what):
-                content, compare = lane.content(event, added.name), lane.conflicts.compares(foreign)
-                lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content, compare=compare))
+            content, compare = lane.new_content(event, added.name, what), lane.conflicts.compares(foreign)
+            lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content, compare=compare))
+            replica.partitions[added.name] = True
         elif incarnation.dropped is not None and not replica.partitions.get(added.name):
             lane.skip(event.evid, what, f"dropped at event {incarnation.dropped} of this window")
         else:
@@ -86,6 +86,16 @@ def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) ->
             _change(lane, event, one, change, replica)
 
 
+def _make_room(lane: LanePlanning, event: WindowEvent, name: str, replica: Replica) -> None:
+    """Settles a conflict about the new name of a partition, which comes with its data: a foreign one is dropped, if it may be."""
+    foreign = lane.foreign_partition(replica, name)
+    if foreign is None:
+        return
+    first = lane.resolve(lambda conflicts: conflicts.partition(event.evid, replica.name, name, foreign, None))
+    if first is None:
+        lane.add(op.DropPartitions(event.evid, replica.name, (name,)))
+
+
 def _drop_former(lane: LanePlanning, event: WindowEvent, name: str, replica: Replica) -> None:
     """Drops what the target still has under the former name of a partition that an unfinished load has made under its new one."""
     part = lane.view.partitions.get((replica.found_as, name))
@@ -100,6 +110,7 @@ def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, 
     image = lane.mapping.new_partition(change.after, of.table_object, replica.name, event.evid)
     name = change.after_name
     if change.rename:
+        _make_room(lane, event, name, replica)
         lane.add(op.RenamePartition(event.evid, replica.name, change.before_name, name, image))
         replica.partitions |= {change.before_name: False, name: True}
     elif of.truncate or event.files(name).listed:  # not listed is also what a later event has replaced: until then it stays

@@ -43,10 +43,11 @@ def _adopt(lane: LanePlanning, event: WindowEvent, created: Table, replica: Repl
     image = lane.mapping.new_table(created, event.evid)
     replica.found_as, replica.present, replica.view = replica.name, True, is_view(created)
     lane.take(replica.name)
-    brought = {name for _, name in lane.partition_incarnations}
+    brought = lane.brought(event.evid)
     surplus = tuple(sorted(name for table, name in lane.view.partitions if table == replica.name and name not in brought))
     if surplus:
         lane.add(op.DropPartitions(event.evid, replica.name, surplus))
+        replica.partitions |= dict.fromkeys(surplus, False)
     if has_files(created):
         lane.add(op.ReplaceData(event.evid, replica.name, "", image, lane.content(event), compare=True))
     else:

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import MetastoreError, ReplicationError
 from hive_replication.load.apply.renames import clear_destination, rename_partitions, rename_table, restore_managed
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore as Client
@@ -98,6 +98,25 @@ def test_partitions_are_renamed_one_by_one() -> None:
     rename_partitions(client(metastore), MANAGED, renames)
     assert metastore.renamed == [("1",), ("2",)]
     assert metastore.calls[-1] == ("t", MANAGED)
+
+
+@pytest.mark.parametrize("dies", [99, 1], ids=["restored", "not even that"])
+def test_a_table_whose_partition_cannot_be_renamed_is_managed_again(dies: int) -> None:
+    """It stayed external, with the mark of a rename, until another load came upon it."""
+
+    class Refusing(Metastore):
+        def alter_table(self, _: str, name: str, image: Table) -> None:
+            if len(self.calls) == self.dies:
+                raise MetastoreError("no answer")
+            super().alter_table(_, name, image)
+
+        def rename_partitions(self, *_: object) -> None:
+            raise MetastoreError("ds=2 exists")
+
+    metastore = Refusing(dies)
+    with pytest.raises(MetastoreError, match="ds=2 exists"):
+        rename_partitions(client(metastore), MANAGED, [("ds=1", Partition())])
+    assert (metastore.calls[-1] == ("t", MANAGED)) is (dies > 1)
 
 
 @dataclass

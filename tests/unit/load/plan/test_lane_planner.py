@@ -28,8 +28,9 @@ from hive_replication.load.report import Skipped
 from hive_replication.metastore.constraints import KINDS as CONSTRAINTS
 from hive_replication.metastore.constraints import Constraint, grouped
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
+from hive_replication.policy.model import ConflictPolicy
 from hive_replication.policy.scope import PartitionFilters
-from tests.model import KINDS, ROOT, Actions, Source, Tab, actions, includes, table_image
+from tests.model import KINDS, ROOT, Actions, Part, Source, Tab, actions, includes, partition_image, table_image
 from tests.replica import MAPPING, TARGET, Target
 
 
@@ -322,6 +323,69 @@ def test_a_foreign_object_at_the_destination_of_a_rename() -> None:
     plan, _ = planned(source, target, 1)
     assert plan.stop is not None
     assert (plan.stop.evid, plan.stop.refused, kinds(plan)) == (3, True, ["AlterTable"])
+
+
+def with_foreign(target: Target, partition: str) -> Target:
+    """The same with a partition of the table ``a`` that somebody has added on the target."""
+    target.partitions["a", partition] = partition_image("a", partition, Part(9, f"{TARGET}/a/{partition}"))
+    target.files["a", partition] = {"theirs": "t"}
+    return target
+
+
+@pytest.mark.parametrize("policy", ["adopt", "replace"])
+@pytest.mark.parametrize("gone", [{}, {(2, "p=0"): 3}], ids=["with files", "files gone"])
+def test_a_partition_that_took_a_foreign_one_s_place_is_dropped_in_the_same_window(
+    policy: ConflictPolicy, gone: dict[tuple[int, str], int]
+) -> None:
+    """The drop was skipped, as if the target did not have it: it stayed for good, with rows that the source has dropped."""
+    source = source_of(("create", 0, 0, 1), ("insert", 0, 0, 0), ("drop part", 0, 0, 0))
+    target = with_foreign(Target.replica(source_of(("create", 0, 0, 1)), lambda: 1), "p=0")
+    plan, _ = planned(source, target, 1, conflicts=policy, gone=gone)
+    assert (plan.stop, kinds(plan)) == (None, ["ReplaceData", "DropPartitions"])
+    for operation in plan.operations:
+        target.apply(operation)
+    assert target.state() == source.state()
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        [("rename", 0, 0, 0), ("create", 0, 0, 1), ("insert", 0, 0, 0)],  # a becomes b, and another a has a partition p=0
+        [("insert", 0, 0, 0), ("drop part", 0, 0, 0)],
+        [("insert", 0, 1, 0), ("rename part", 0, 0, 0)],  # p=1 to p=0
+    ],
+    ids=["of another table", "dropped", "a rename's"],
+)
+def test_a_foreign_partition_of_an_adopted_table_goes_unless_the_window_brings_it(later: list[tuple[str, int, int, int]]) -> None:
+    """It stayed, with rows that the source does not have, where another table of the lane had one of its name."""
+    source = source_of(("create", 0, 0, 1), *later)
+    target = with_foreign(Target.replica(source_of(("create", 0, 0, 1)), lambda: 0), "p=0")
+    target.tables["a"].parameters.clear()
+    plan, _ = planned(source, target, 0, conflicts="adopt")
+    assert (plan.stop, kinds(plan)[:2]) == (None, ["Adopt", "DropPartitions"])
+    for operation in plan.operations:
+        target.apply(operation)
+    assert target.state() == source.state()
+
+
+@pytest.mark.parametrize(
+    ("policy", "first"),
+    [("refuse", ""), ("adopt", "DropPartitions"), ("replace", "DropPartitions"), ("keep-aside", "KeepPartitionsAside")],
+)
+def test_a_foreign_partition_at_the_destination_of_a_partition_s_rename(policy: ConflictPolicy, first: str) -> None:
+    """The metastore refused the rename, and the table was held for good, whatever the policy said."""
+    before = ("create", 0, 0, 1), ("insert", 0, 0, 0)
+    source = source_of(*before, ("rename part", 0, 0, 0))  # p=0 to p=1
+    target = with_foreign(Target.replica(source_of(*before), lambda: 2), "p=1")
+    plan, _ = planned(source, target, 2, conflicts=policy)
+    assert kinds(plan) == ([first, "RenamePartition"] if first else [])
+    if plan.stop is not None:
+        assert (plan.stop.evid, plan.stop.refused, policy) == (3, True, "refuse")
+        assert "target partition db.a/p=1 exists and is not a replica of this source" in plan.stop.reason
+    if policy in ("adopt", "replace"):
+        for operation in plan.operations:
+            target.apply(operation)
+        assert target.state() == source.state()
 
 
 @pytest.mark.parametrize("last", ["insert", "alter", "rename", "add many"])
