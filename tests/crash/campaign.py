@@ -138,14 +138,14 @@ class Campaign:
         struck, after = run(job, point, self.folder / "dumps"), run(job, None, self.folder / "dumps")
         there = {status.uri for status in self.connection.target.storage.ls(f"{root}/{job.source}")}
         left = [self._records(directory) for directory in there - {after.directory}]
-        found = self._records(after.directory)
-        if found != wanted:  # a metastore forgets aborted writes without locks once nothing older is open
+        whole, found = [[], wanted], [] if after.problem else self._records(after.directory)
+        if found and found != wanted:  # a metastore forgets aborted writes without locks once nothing older is open
             plain = replace(job, policy=job.policy.model_copy(update={"dump_root": f"{root}/again"}))
             wanted = self._records(run(plain, None, self.folder / "dumps").directory)
         other = "; ".join(sorted({*wanted} ^ {*found})) or "the same records in another order"
-        lost = [after.problem or other] if after.problem or found != wanted else []
+        lost = [after.problem or other] if found != wanted else []
         lost += [struck.problem] if struck.broken else []
-        half = [f"a dump that lacks records: {records}" for records in left if records not in ([], wanted)]
+        half = [f"a dump that lacks records: {records}" for records in left if records not in (*whole, wanted)]
         self.tally.add(f"{job.window} struck at {point}", kills=struck.fired, lost=lost, doubled=[], half=half)
         if not (lost or half):
             self.connection.target.storage.delete(root, recursive=True)
