@@ -160,13 +160,13 @@ class ReplayCommit(CustomOperation):
 
     def carry_out(self, target: Target, database: str) -> None:
         """Commits it; write ids of which the load did not know in time are given out first."""
+        written = [_write_event(target, database, one) for one in self.written]  # what cannot be told of shows no base
         for one in self.written:
             if not one.write_id_allocated:
                 allocate(target, database, one.table, self.policy, ((self.transaction, one.write_id),))
             if one.empties:
                 leave_base(target, database, one.table, one.partition, one.write_id)
         show_bases(target, database, [(one.table, one.partition, one.write_id) for one in self.written if one.overwrites])
-        written = [_write_event(target, database, one) for one in self.written]
         if not written and target.feeds(database):  # the log has no other word of a TRUNCATE
             left = left_bases(target, database, self.policy, self.transaction)
             written = [WriteEvent(*thing, base_files(thing[-1])) for thing, _ in left]
