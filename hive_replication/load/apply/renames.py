@@ -8,13 +8,12 @@ Hive does, and Hive's readers take locks against that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import chain
 
-from hive_replication.errors import MetastoreError, ReplicationError
+from hive_replication.errors import ReplicationError
 from hive_replication.load.layout.live_locations import Locations, all_tables, partition_places
 from hive_replication.load.layout.move_to_retired import retire
-from hive_replication.load.replica.drops import drop_table, is_placeholder, vacate
+from hive_replication.load.replica.drops import drop_table, is_placeholder, restoring, vacate
 from hive_replication.load.replica.hive4_translation import is_managed, is_translated
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
@@ -33,8 +32,9 @@ def rename_table(metastore: Metastore, current: Table, image: Table) -> None:
         image: the wanted table.
     """
     vacate(metastore, image)
-    _mark(metastore, current)
-    metastore.alter_table(current.dbName, current.tableName, restored(image))
+    marked = _mark(metastore, current)
+    with restoring(metastore, None if marked is current else current):  # a table of the target has the name, for one
+        metastore.alter_table(current.dbName, current.tableName, restored(image))
 
 
 def rename_partitions(metastore: Metastore, table: Table, renames: Sequence[tuple[str, Partition]]) -> None:
@@ -47,12 +47,8 @@ def rename_partitions(metastore: Metastore, table: Table, renames: Sequence[tupl
     """
     marked = _mark(metastore, table)
     values = [(partition_values(old), image) for old, image in renames]
-    try:
+    with restoring(metastore, None if marked is table else table):  # another partition has the name, for one
         metastore.rename_partitions(table.dbName, table.tableName, values)
-    except MetastoreError:  # another partition has the name, for one
-        with suppress(MetastoreError):
-            restore_managed(metastore, marked)
-        raise
     restore_managed(metastore, marked)
 
 

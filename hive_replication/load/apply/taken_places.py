@@ -125,10 +125,15 @@ class TakenPlaces:
             return False
         with self._lock:  # lanes of other tables do not wait until they are read
             places = self._partitions.setdefault(table, Call(partial(self._odd_places, table)))
-        return not _spells(directory, values) or place(directory) in places.result()
+        return not _spells(directory, values) or place(directory) in places.result() or self._is_in_table(directory)
 
     def is_live(self, directory: str) -> bool:
-        """Whether an existing directory below ``external_root`` has data that a table or partition of the database reads."""
+        """Whether a directory below ``external_root`` has data that a table or partition of the database reads.
+
+        One that does not exist may lie in a table's all the same, which it does not at the source.
+        """
+        if self._is_in_table(directory):
+            return True
         if not self._target.storage.exists(directory):  # most do not, and then nobody asks for the places of all partitions
             return False
         return self._live.result().touches(directory)
@@ -259,6 +264,10 @@ class TakenPlaces:
             return Locations(map(directory_of, self._target.metastore.partitions(self._database, table)))
         except NotFound:
             return Locations(())
+
+    def _is_in_table(self, directory: str) -> bool:
+        """Whether a directory is that of a table without partitions, or lies in it."""
+        return self._tables.result()[0].contains(directory)
 
     def _is_beside(self, directory: str) -> bool:
         root = self._target.policy.external_root

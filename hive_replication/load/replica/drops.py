@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
 from hive_replication.load.layout.directories import HIDDEN, Layout, staging_name
 from hive_replication.load.replica.managed_location import open_location
@@ -40,10 +40,22 @@ def drop_table(metastore: Metastore, table: Table) -> None:
     forget = is_placeholder(table) or (
         _keeps_write_ids(metastore) and is_transactional(table) and _made_external(metastore, table)
     )
-    try:
+    with restoring(metastore, table if forget and not is_placeholder(table) else None):  # a materialized view reads it, for one
         metastore.drop_table(table.dbName, table.tableName, delete_data=forget)
-    except MetastoreError:  # a materialized view reads it, for one
-        if forget and not is_placeholder(table):
+
+
+@contextmanager
+def restoring(metastore: Metastore, table: Table | None) -> Generator[None]:
+    """Makes a table managed again where the metastore refuses the rename or drop for which it was made external.
+
+    Args:
+        metastore: the target's.
+        table: as it was before; None for one that was not made external.
+    """
+    try:
+        yield
+    except MetastoreError:
+        if table is not None:
             with suppress(MetastoreError):
                 metastore.alter_table(table.dbName, table.tableName, restored(table))
         raise

@@ -89,6 +89,7 @@ class Partitions(Metastore):
 
     def __init__(self, base: str) -> None:
         super().__init__({name: f"{base}/{name}" for name in ("slow", "quick")})
+        self.keys = [FieldSchema("ds", "string", "")]
         self.quick_is_placed, self.begun = Event(), Event()
 
     def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> list[Partition]:

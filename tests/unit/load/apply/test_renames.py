@@ -119,6 +119,20 @@ def test_a_table_whose_partition_cannot_be_renamed_is_managed_again(dies: int) -
     assert (metastore.calls[-1] == ("t", MANAGED)) is (dies > 1)
 
 
+def test_a_table_that_cannot_be_renamed_is_managed_again() -> None:
+    class Refusing(Metastore):
+        def alter_table(self, _: str, name: str, image: Table) -> None:
+            if image.tableName != name:
+                raise MetastoreError("u exists")
+            super().alter_table(_, name, image)
+
+    metastore, image = Refusing(), copy_of(MANAGED)
+    image.tableName = "u"
+    with pytest.raises(MetastoreError, match="u exists"):
+        rename_table(client(metastore), MANAGED, image)
+    assert [one.tableType for _, one in metastore.calls] == ["EXTERNAL_TABLE", "MANAGED_TABLE"]
+
+
 @dataclass
 class Places:
     """A database with a transactional table ``t`` and a partitioned one, ``other``, and the storage below it."""

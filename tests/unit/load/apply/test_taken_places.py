@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,10 +25,28 @@ def partitions(*_: object) -> Iterator[Partition]:
         yield Partition(values=values, sd=StorageDescriptor(location=f"{BASE}/{place}"))
 
 
+def places(
+    *tables: Table,
+    partitions: Callable[..., Iterator[Partition]] = lambda *_: iter(()),
+    root: str | None = None,
+    there: bool = True,
+) -> TakenPlaces:
+    metastore = SimpleNamespace(
+        table_names=lambda _: [one.tableName for one in tables], tables=lambda *_: iter(tables), partitions=partitions
+    )
+    storage = SimpleNamespace(exists=lambda _: there)
+    target: Any = SimpleNamespace(metastore=metastore, storage=storage, policy=SimpleNamespace(external_root=root))
+    return TakenPlaces(target, "db", "hdfs://dst/w/db.db")
+
+
+def table(name: str, place: str, *keys: str) -> Table:
+    columns = [FieldSchema(key, "string", "") for key in keys]
+    return Table(name, "db", sd=StorageDescriptor(location=place), partitionKeys=columns)
+
+
 @pytest.fixture
 def taken() -> TakenPlaces:
-    target: Any = SimpleNamespace(metastore=SimpleNamespace(partitions=partitions), policy=SimpleNamespace(external_root=None))
-    return TakenPlaces(target, "db", "hdfs://dst/w/db.db")
+    return places(table("t", BASE, "d", "x"), partitions=partitions)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +108,19 @@ def test_a_directory_is_a_tables_however_its_location_is_spelled(
 )
 def test_a_directory_is_another_partitions_however_its_location_is_spelled(spelled: str) -> None:
     part = Partition(values=["p", "1"], sd=StorageDescriptor(location=spelled))
-    metastore = SimpleNamespace(partitions=lambda *_: iter([part]))
-    target: Any = SimpleNamespace(metastore=metastore, policy=SimpleNamespace(external_root=None))
-    assert TakenPlaces(target, "db", "hdfs://dst/w/db.db").is_another_partitions("t", ["p", "0"], f"{BASE}/d=p/x=0")
+    taken = places(partitions=lambda *_: iter([part]))
+    assert taken.is_another_partitions("t", ["p", "0"], f"{BASE}/d=p/x=0")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_no_partition_goes_into_the_directory_of_a_table_that_lay_elsewhere_at_the_source(*, there: bool) -> None:
+    """Tables of two stores share ``external_root``: readers of the one found the files of the other's partition there."""
+    taken = places(table("a", "hdfs://dst/ext/x"), table("b", "hdfs://dst/ext/y", "d"), root="hdfs://dst/ext/", there=there)
+    assert taken.is_live("hdfs://dst/ext/x/d=1")
+    assert not taken.is_live("hdfs://dst/ext/y/d=1")
+
+
+def test_an_empty_table_in_the_place_of_a_partition_keeps_it() -> None:
+    taken = places(table("t", BASE, "d", "x"), table("a", f"{BASE}/d=p/x=0"), partitions=partitions)
+    assert taken.is_another_partitions("t", ["p", "3"], f"{BASE}/d=p/x=0")
+    assert not taken.is_another_partitions("t", ["p", "3"], f"{BASE}/d=p/x=3")
