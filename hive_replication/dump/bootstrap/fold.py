@@ -176,7 +176,10 @@ class Fold:
 
     def _create_table(self, event: r.CreateTable) -> None:
         name = event.table
-        if name in self.reads or not self.includes(name) or self._why_skipped(event.after):
+        if name in self.reads or not self.includes(name):
+            return
+        if self._why_skipped(event.after):  # the dump says so of it
+            self.unread.add(name)
             return
         self.unread.discard(name)
         self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) and not self.metadata_only else ()))
@@ -213,12 +216,11 @@ class Fold:
     def _rename_table(self, event: r.AlterTable) -> None:
         old, new = event.names
         wanted = event.after.dbName.lower() == self.database and self.includes(new)
-        wanted = wanted and not self._why_skipped(event.after)
         read = self.reads.get(old)
         self._go(old)
         present = read is not None and read.begin < event.evid
         certain = present and read is not None and read.end < event.evid and not refiltered(event, self.filters.of)
-        certain = certain and not self._changes_constraints(event)
+        certain = certain and not (self._changes_constraints(event) or self._why_skipped(event.after))
         arrived = new in self.reads and not self._behind(new, event.evid)
         if wanted and not arrived and certain:
             self._move_table(event, old, new)
