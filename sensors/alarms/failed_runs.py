@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
@@ -23,9 +23,11 @@ from repl_assets.steps.repair import NOT_REPAIRED
 from repl_assets.steps.windows import PAUSED
 from sensors.alarms.alarm import Alarm, SeenRuns
 
-_MOST_RUNS = 1_000  # of the instance that one tick reads; the next one continues
-_LATE = 60.0  # seconds that the end of a run may take to reach Dagster's storage
-_KEPT = 900.0  # seconds; a run that ended earlier and was changed since, e.g. its tags, has been seen
+_MOST_RUNS = 1_000  # of the instance that one query reads
+#: Seconds by which the end of a run may be late in Dagster's storage: it takes its time, and is told by the clock of the run's
+#: host, which may be behind. A run that ended earlier, and was changed since, e.g. its tags, has been seen.
+_KEPT = 900.0
+_MICROSECOND = timedelta(microseconds=1)
 _REASON = 300  # characters
 _MOST_PARTS = 1_000  # that an alarm keeps apart; of more only the tables
 _MOST_SHOWN = 5  # of them in a title
@@ -69,15 +71,37 @@ def outcomes(
         seen: after the last tick.
         now: seconds since the epoch.
     """
-    changed = dg.RunsFilter(statuses=FINISHED_STATUSES, updated_after=datetime.fromtimestamp(seen.since, UTC))
-    records = instance.get_run_records(changed, limit=_MOST_RUNS, order_by="update_timestamp", ascending=True)
+    records, since = _changed(instance, seen.since, now)
     new = [one for one in records if one.dagster_run.run_id not in seen.ends and ended(one) >= seen.since - _KEPT]
-    new = [one for one in new if one.dagster_run.status != dg.DagsterRunStatus.CANCELED]
-    found = [outcome for one in sorted(new, key=ended) for outcome in _of(instance, one.dagster_run, names, databases)]
-    ends = {one.dagster_run.run_id: ended(one) for one in new}
-    since = records[-1].update_timestamp.timestamp() if len(records) == _MOST_RUNS else now - _LATE
-    known = {**seen.ends, **{one.run.run_id: ends[one.run.run_id] for one in found}}
+    keys = {*names.own({key for one in new for key in one.dagster_run.asset_selection or ()}, databases)}
+    own = [one for one in sorted(new, key=ended) if _is_of(one.dagster_run, names, keys)]
+    told = (one.dagster_run for one in own if one.dagster_run.status != dg.DagsterRunStatus.CANCELED)
+    found = [outcome for run in told for outcome in _of(instance, run, names, databases)]
+    known = {**seen.ends, **{one.dagster_run.run_id: ended(one) for one in own}}
     return found, SeenRuns(since, {run_id: end for run_id, end in known.items() if end >= since - _KEPT})
+
+
+def _changed(instance: dg.DagsterInstance, since: float, now: float) -> tuple[list[dg.RunRecord], float]:
+    """The finished runs that changed since, and those of before whose ends may have been late; and up to when these are all.
+
+    Of many the rest is left to the next tick, which comes further: what was read for its lateness alone does not count.
+    """
+    found = dict[str, dg.RunRecord]()
+    after = datetime.fromtimestamp(since - _KEPT, UTC)
+    while True:
+        changed = dg.RunsFilter(statuses=FINISHED_STATUSES, updated_after=after)
+        page = instance.get_run_records(changed, limit=_MOST_RUNS, order_by="update_timestamp", ascending=True)
+        found |= {one.dagster_run.run_id: one for one in page}
+        if len(page) < _MOST_RUNS:
+            return list(found.values()), now
+        first, last = page[0].update_timestamp, page[-1].update_timestamp
+        if since < last.timestamp() <= now:  # those of clocks that are ahead are read, too: the next tick begins with now
+            return list(found.values()), last.timestamp()
+        after = last - _MICROSECOND if first < last else last  # others may have changed at the same time as the last one
+
+
+def _is_of(run: dg.DagsterRun, names: Names, keys: Collection[dg.AssetKey]) -> bool:
+    return any(key in keys for key in run.asset_selection) if run.asset_selection else run.tags.get(POLICY_TAG) == names.policy
 
 
 def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names, known: Collection[str]) -> Iterator[Outcome]:

@@ -44,7 +44,7 @@ from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_FROM, MAIL_TO, SLACK, SMTP, WEBHOOK, NotDelivered, Notice, channels
 from sensors.alarms import failed_checks, failed_runs, mended_runs, sensor
-from sensors.alarms.alarm import read_cursor, undelivered
+from sensors.alarms.alarm import SeenRuns, read_cursor, undelivered
 from sensors.alarms.dropped_tables import DroppedTables
 from sensors.alarms.failed_checks import told
 from sensors.alarms.failover_phases import phases_of
@@ -961,6 +961,53 @@ def test_many_runs_that_ended_meanwhile(web: WebServer, watch: Watch, monkeypatc
     for _ in range(3):
         watch.tick(WELL)
     assert [about for _, _, about in notified(web)] == [f"windows of d{number}" for number in range(5)]
+
+
+def ends_at(instance: dg.DagsterInstance, key: dg.AssetKey, when: float, kind: str = "PIPELINE_FAILURE") -> str:
+    """A run that ends at a time of its host's clock."""
+    run = create_run_for_test(instance, asset_selection=frozenset([key]), status=dg.DagsterRunStatus.STARTED)
+    instance.report_dagster_event(dg.DagsterEvent(kind, run.job_name), run.run_id, timestamp=when)
+    return run.run_id
+
+
+@pytest.mark.parametrize("behind", [0, 120, 840, -840])
+def test_a_failed_run_on_a_host_whose_clock_is_behind_or_ahead_is_told_once(behind: int, web: WebServer, watch: Watch) -> None:
+    """Dagster tells the end of a run by the clock of its host: one that was a minute behind raised no alarm."""
+    watch.now = time.time()
+    ends_at(watch.instance, NAMES.database("sales", "load"), watch.now - 300)
+    watch.tick(LATE)
+    assert watch.tick(LATE) == "1 alarm: lag: sales", "it ended before the sensor began"
+    web.take()
+    run_id = ends_at(watch.instance, NAMES.database("sales", "load"), watch.now - behind)
+    watch.tick(LATE)
+    assert notified(web) == [("begins", "run failure", "windows of sales")]
+    ends_at(watch.instance, NAMES.database("sales", "load"), watch.now, "PIPELINE_SUCCESS")
+    for tick_number in range(35):
+        watch.tick(LATE)
+        if tick_number in (1, 16, 34):  # Dagster counts it as updated
+            watch.instance.add_run_tags(run_id, {"seen by": f"an operator {tick_number}"})
+    assert notified(web) == [("ends", "run failure", "windows of sales")]
+
+
+def test_of_many_runs_each_is_told_once_whenever_they_ended(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,500 in a quarter of an hour, of which a query reads 1,000, in small: reading some again keeps none back."""
+    monkeypatch.setattr(failed_runs, "_MOST_RUNS", 40)
+    own, other, now = NAMES.database("sales", "load"), NAMES.database("hr", "load"), time.time()
+    _, seen = failed_runs.outcomes(watch.instance, NAMES, ["sales"], SeenRuns(now), now)
+    expected = {ends_at(watch.instance, own, now + 9 * (number // 7 * 7)) for number in range(100)}  # seven end at a time
+    for number in range(100):
+        ends_at(watch.instance, other, now + 9 * number)
+    found, ticks = list[str](), list[float]()
+    for tick_number in range(10):
+        at = now + 900 + 60 * tick_number
+        told, seen = failed_runs.outcomes(watch.instance, NAMES, ["sales"], seen, at)
+        found += [one.run.run_id for one in told]
+        ticks.append(seen.since)
+        if tick_number in (2, 7):  # while it catches up, and later
+            expected.add(ends_at(watch.instance, own, seen.since - 800))
+    assert sorted(found) == sorted(expected)
+    assert ticks == sorted(set(ticks)), "each tick comes further"
+    assert ticks[-1] == at, "and they have caught up"
 
 
 def test_failed_checks(web: WebServer, watch: Watch) -> None:
