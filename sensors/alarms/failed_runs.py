@@ -2,41 +2,36 @@
 
 That of repairs ends once all is repaired that failed runs were to repair: the repair of another table mends nothing of it.
 
-A run of several databases has an outcome for each: where the steps of one fail, those of the others go on. What is mended without
-a run, as by the command line, or is gone, has no next run: its alarm ends when nothing is left to do, as far as the replicas'
-states say so: a table that was held is not held any more. They do not say whether one was repaired that was not held.
+A run of several databases has an outcome for each: where the steps of one fail, those of the others go on. What ends an alarm
+without another run: ``mended_runs``.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.lag import Lag
-from hive_replication.policy import Policy
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of, hive_name
 from repl_assets.catalog.run_partitions import configured, is_of_range, partitions_of
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
-from repl_assets.jobs.drift import find_drift_job_name
-from repl_assets.jobs.rebuild import LANES_FAILED, rebuild_job_name
-from repl_assets.jobs.repair import repair_job_name
 from repl_assets.steps.repair import NOT_REPAIRED
 from repl_assets.steps.windows import PAUSED
-from sensors.alarms.alarm import Alarm, Open, SeenRuns
+from sensors.alarms.alarm import Alarm, SeenRuns
 
-_MOST_RUNS = 1_000  # of the instance that one tick reads; the next one continues
-_LATE = 60.0  # seconds that the end of a run may take to reach Dagster's storage
-_KEPT = 900.0  # seconds; a run that ended earlier and was changed since, e.g. its tags, has been seen
+_MOST_RUNS = 1_000  # of the instance that one query reads
+#: Seconds by which the end of a run may be late in Dagster's storage: it takes its time, and is told by the clock of the run's
+#: host, which may be behind. A run that ended earlier, and was changed since, e.g. its tags, has been seen.
+_KEPT = 900.0
+_MICROSECOND = timedelta(microseconds=1)
 _REASON = 300  # characters
 _MOST_PARTS = 1_000  # that an alarm keeps apart; of more only the tables
 _MOST_SHOWN = 5  # of them in a title
 _LEFT = "; left to repair: "  # in a title, before what several runs left
-_RETRIED = 600.0  # seconds in which a failed window is tried again: until then its next run says how it is
 
 #: A table, and a Hive partition of it or "" for all of it.
 Part = tuple[str, str]
@@ -76,15 +71,37 @@ def outcomes(
         seen: after the last tick.
         now: seconds since the epoch.
     """
-    changed = dg.RunsFilter(statuses=FINISHED_STATUSES, updated_after=datetime.fromtimestamp(seen.since, UTC))
-    records = instance.get_run_records(changed, limit=_MOST_RUNS, order_by="update_timestamp", ascending=True)
+    records, since = _changed(instance, seen.since, now)
     new = [one for one in records if one.dagster_run.run_id not in seen.ends and ended(one) >= seen.since - _KEPT]
-    new = [one for one in new if one.dagster_run.status != dg.DagsterRunStatus.CANCELED]
-    found = [outcome for one in sorted(new, key=ended) for outcome in _of(instance, one.dagster_run, names, databases)]
-    ends = {one.dagster_run.run_id: ended(one) for one in new}
-    since = records[-1].update_timestamp.timestamp() if len(records) == _MOST_RUNS else now - _LATE
-    known = {**seen.ends, **{one.run.run_id: ends[one.run.run_id] for one in found}}
+    keys = {*names.own({key for one in new for key in one.dagster_run.asset_selection or ()}, databases)}
+    own = [one for one in sorted(new, key=ended) if _is_of(one.dagster_run, names, keys)]
+    told = (one.dagster_run for one in own if one.dagster_run.status != dg.DagsterRunStatus.CANCELED)
+    found = [outcome for run in told for outcome in _of(instance, run, names, databases)]
+    known = {**seen.ends, **{one.dagster_run.run_id: ended(one) for one in own}}
     return found, SeenRuns(since, {run_id: end for run_id, end in known.items() if end >= since - _KEPT})
+
+
+def _changed(instance: dg.DagsterInstance, since: float, now: float) -> tuple[list[dg.RunRecord], float]:
+    """The finished runs that changed since, and those of before whose ends may have been late; and up to when these are all.
+
+    Of many the rest is left to the next tick, which comes further: what was read for its lateness alone does not count.
+    """
+    found = dict[str, dg.RunRecord]()
+    after = datetime.fromtimestamp(since - _KEPT, UTC)
+    while True:
+        changed = dg.RunsFilter(statuses=FINISHED_STATUSES, updated_after=after)
+        page = instance.get_run_records(changed, limit=_MOST_RUNS, order_by="update_timestamp", ascending=True)
+        found |= {one.dagster_run.run_id: one for one in page}
+        if len(page) < _MOST_RUNS:
+            return list(found.values()), now
+        first, last = page[0].update_timestamp, page[-1].update_timestamp
+        if since < last.timestamp() <= now:  # those of clocks that are ahead are read, too: the next tick begins with now
+            return list(found.values()), last.timestamp()
+        after = last - _MICROSECOND if first < last else last  # others may have changed at the same time as the last one
+
+
+def _is_of(run: dg.DagsterRun, names: Names, keys: Collection[dg.AssetKey]) -> bool:
+    return any(key in keys for key in run.asset_selection) if run.asset_selection else run.tags.get(POLICY_TAG) == names.policy
 
 
 def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names, known: Collection[str]) -> Iterator[Outcome]:
@@ -106,16 +123,20 @@ def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names, known: C
 
 
 def _was_refused(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> bool:
-    """Whether it is a job that an operator watches, and that has told him at once that it does not do what he asked for."""
+    """Whether it is a job that an operator watches, and that has told him at once that it does not do what he asked for.
+
+    That of a failover is none of them: it refuses to go on also where it has closed the source, or opened the target.
+    """
     database = run.tags.get(DATABASE_TAG, "")
-    if run.is_success or run.job_name not in _of_database(names, database, "pause", "resume", "plan"):
+    if run.is_success or run.job_name not in jobs_of(names, database, "pause", "resume", "plan"):
         return False
     failures = [event.step_failure_data for event in _events(instance, run.run_id, dg.DagsterEventType.STEP_FAILURE)]
     codes = [one.user_failure_data.metadata.get("exit_code") for one in failures if one.user_failure_data]
     return any(code is not None and code.value in (BadRequest.exit_code, Refused.exit_code) for code in codes)
 
 
-def _of_database(names: Names, database: str, *jobs: str) -> list[str]:
+def jobs_of(names: Names, database: str, *jobs: str) -> list[str]:
+    """Names of a database's jobs: each is named for what it does."""
     return [names.local(f"{what}_{database}") for what in jobs]
 
 
@@ -172,18 +193,14 @@ def alarm_after(outcome: Outcome, known: Alarm | None) -> Alarm | None:
     tables = tuple(sorted({table for table, _ in left if table}))
     title = alarm.title.partition(_LEFT)[0]
     if tables and not (outcome.reason and left == done):
-        shown = sorted(_shown(part) for part in left if part[0])
+        shown = sorted(shown_part(part) for part in left if part[0])
         title += _LEFT + ", ".join(shown[:_MOST_SHOWN]) + (f" and {len(shown) - _MOST_SHOWN} more" if shown[_MOST_SHOWN:] else "")
     parts = () if all(table and not part for table, part in left) or left == {NO_TABLE} else tuple(sorted(left))
     return replace(alarm, title=title, tables=tables, parts=parts)
 
 
-def _named(alarm: Alarm) -> list[Part]:
-    """What is left to repair, as far as runs named it."""
-    return [part for part in alarm.parts if part[0]] or [(table, "") for table in alarm.tables]
-
-
-def _shown(part: Part) -> str:
+def shown_part(part: Part) -> str:
+    """A table, or a Hive partition of it as ``table/ds=1``."""
     return "/".join(filter(None, part))
 
 
@@ -193,93 +210,6 @@ def _alarm_of(outcome: Outcome) -> Alarm:
     if not outcome.subject.startswith("windows"):
         advice = "remove the cause, then Re-execute from failure"
     return Alarm("run failure", outcome.subject, title, advice, f"/runs/{outcome.run.run_id}", outcome.database)
-
-
-def of_no_database(alarms: Mapping[str, Open], policy: Policy) -> list[str]:
-    """Keys of the alarms of runs of databases that the policy no longer has: no run of them will come."""
-    databases = {"", *policy.databases}
-    return [key for key, one in alarms.items() if one.alarm.kind == "run failure" and one.alarm.database not in databases]
-
-
-def to_repair(alarms: Iterable[Open], now: float) -> dict[str, set[str]]:
-    """What runs were to repair whose alarms are open for long enough for :func:`mended`, by source database.
-
-    Tables, and partitions as ``table/ds=1``.
-    """
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for one in alarms:
-        if one.alarm.tables and one.ended is None and one.since <= now - _RETRIED:
-            found[one.alarm.database].update(one.alarm.tables, map(_shown, _named(one.alarm)))
-    return found
-
-
-def with_held(alarms: Mapping[str, Open], lags: Sequence[Lag]) -> dict[str, Open]:
-    """The alarms with a note of those whose tables are held now: their release mends what their runs could not (pure).
-
-    Args:
-        alarms: by key.
-        lags: of all databases.
-    """
-    held = {one.database: {name for name, _ in one.held} for one in lags}
-
-    def noted(one: Open) -> Open:
-        alarm, tables = one.alarm, {*one.alarm.tables}
-        return replace(one, held=True) if tables and tables <= held.get(alarm.database, set()) else one
-
-    return {key: noted(one) for key, one in alarms.items()}
-
-
-def mended(
-    alarms: Mapping[str, Open],
-    lags: Sequence[Lag],
-    names: Names,
-    looked: Mapping[str, float],
-    dropped: Mapping[str, Collection[str]],
-    now: float,
-) -> list[str]:
-    """Keys of the alarms of runs that left nothing to do by now, as the replicas are (pure).
-
-    Args:
-        alarms: by key.
-        lags: of all databases.
-        names: of the policy.
-        looked: since when nothing was left to a run that looks for drift, by source database.
-        dropped: what the source does not have of that of :func:`to_repair`.
-        now: seconds since the epoch.
-    """
-    since = {f"job {find_drift_job_name(names, name)}": begun for name, begun in looked.items()}
-    since |= {subject: now for one in lags for subject in _done(one, names)}
-    level = {f"job {rebuild_job_name(names, one.database)}" for one in lags if _is_level(one)}
-    none_held = {subject for one in lags if one.applied is not None and not one.held for subject in _repairs(one, names)}
-
-    def ends(one: Open) -> float:
-        alarm = one.alarm
-        lost = {*dropped.get(alarm.database, ())}
-        gone = alarm.tables and all(lost & {part[0], _shown(part)} for part in _named(alarm))
-        of_held = one.held and NOT_REPAIRED in alarm.title
-        by_release = alarm.about in none_held and (of_held or not alarm.tables)  # of no table: all that were held, or not known
-        rebuilt = alarm.about in level and LANES_FAILED in alarm.title
-        return now if gone or by_release or rebuilt else since.get(alarm.about, 0.0)
-
-    failures = {key: one for key, one in alarms.items() if one.alarm.kind == "run failure"}
-    return [key for key, one in failures.items() if one.since <= min(ends(one), now - _RETRIED)]
-
-
-def _done(one: Lag, names: Names) -> Iterator[str]:
-    """The purposes of runs that have nothing to do in a database; an operator who stopped it knows that its windows wait."""
-    if _is_level(one) or one.stopped or not one.in_source:
-        yield f"windows of {one.database}"
-    if not one.in_source:
-        yield from (*_repairs(one, names), f"job {find_drift_job_name(names, one.database)}")
-        yield from (f"job {job}" for job in _of_database(names, one.database, "rebuild", "plan", "pause", "resume"))
-
-
-def _is_level(one: Lag) -> bool:
-    return one.seconds_behind == 0 and one.complete and not (one.waiting or one.late or one.gap or one.changed)
-
-
-def _repairs(one: Lag, names: Names) -> tuple[str, str]:
-    return f"repairs in {one.database}", f"job {repair_job_name(names, one.database)}"
 
 
 def _by_database(instance: dg.DagsterInstance, run_id: str, names: Names, databases: Collection[str]) -> dict[str, str]:

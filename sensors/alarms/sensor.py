@@ -20,6 +20,7 @@ import dagster as dg
 from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.failover import Phase
 from hive_replication.lag import Lag
 from hive_replication.logs import printable
 from hive_replication.policy import Policy
@@ -46,7 +47,9 @@ from sensors.alarms.alarm import (
 )
 from sensors.alarms.dropped_tables import DroppedTables
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered, undecided
-from sensors.alarms.failed_runs import Outcome, alarm_after, mended, of_no_database, outcomes, to_repair, with_held
+from sensors.alarms.failed_runs import Outcome, alarm_after, outcomes
+from sensors.alarms.failover_phases import phases_of
+from sensors.alarms.mended_runs import failovers, mended, of_no_database, to_repair, with_held
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
 from sensors.alarms.status_page import Seen, show
 from sensors.connections import connect_for_tick, require_dump_root
@@ -59,9 +62,10 @@ _CORRECT = "correct it (hive-repl policy check), then Reload on Dagster's Deploy
 _OF_DAGSTER = ("run failure", "failed check", "invalid policy")  # kinds that the servers say nothing of
 
 #: Reads the lags, the source's retention settings that are too short for them, why the storage of dumps does not answer
-#: ("" where it does), and which tables the source is known not to have, of those named by database. Raises ReplicationError.
-Observed = tuple[Sequence[Lag], Sequence[Finding], str, Mapping[str, Collection[str]]]
-Observe = Callable[[Mapping[str, Collection[str]]], Observed]
+#: ("" where it does), which tables the source does not have, of those named by database, and phases of databases. Raises
+#: ReplicationError.
+Observed = tuple[Sequence[Lag], Sequence[Finding], str, Mapping[str, Collection[str]], Mapping[str, Phase]]
+Observe = Callable[[Mapping[str, Collection[str]], Collection[str]], Observed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +111,12 @@ def alarm_sensor(
         resources=frozenset({names.connection}),
     )
     def alarms(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        def observe(tables: Mapping[str, Collection[str]]) -> Observed:
+        def observe(tables: Mapping[str, Collection[str]], failing_over: Collection[str]) -> Observed:
             connection = connect_for_tick(context, names)
             lags = reader.read(connection)
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
             short = list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
-            return lags, short, _why_no_dumps(connection), dropped.of(connection, tables)
+            return lags, short, _why_no_dumps(connection), dropped.of(connection, tables), phases_of(connection, failing_over)
 
         with in_tick(context.log):
             return tick(context, policy, observe, time.time(), watched)
@@ -211,15 +215,16 @@ def _with_conditions(
     cursor: AlarmCursor, observe: Observe, policy: Policy, looked: Mapping[str, float], overflow: frozenset[str]
 ) -> tuple[AlarmCursor, Seen]:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
+    names, failed = Names.of(policy), cursor.alarms.values()
     try:
-        lags, short, no_dumps, dropped = observe(to_repair(cursor.alarms.values(), cursor.time))
+        lags, short, no_dumps, dropped, phases = observe(to_repair(failed, cursor.time), failovers(failed, names, cursor.time))
     except ReplicationError as error:
         alarm = unreachable(error, policy)
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time)), Seen(problem=str(error))
     cursor = replace(cursor, alarms=with_held(cursor.alarms, lags))
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps, overflow)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
-    ended += mended(cursor.alarms, lags, Names.of(policy), looked, dropped, cursor.time)
+    ended += mended(cursor.alarms, lags, names, looked, dropped, phases, cursor.time)
     gone = tuple(one.database for one in lags if not one.in_source)
     ended += [key for key, one in cursor.alarms.items() if one.alarm.kind == "failed check" and one.alarm.database in gone]
     alarms = updated(cursor.alarms, present, ended, cursor.time)

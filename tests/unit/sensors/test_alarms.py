@@ -23,11 +23,12 @@ from dagster._core.test_utils import create_run_for_test
 from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import BadRequest, MetastoreError, Refused, ReplicationError, Unreachable
-from hive_replication.lag import Lag
+from hive_replication.failover import Phase
+from hive_replication.lag import HALF_REVERSED, Lag
 from hive_replication.lag.compute_lag import stopped
 from hive_replication.load.replica.failover_marks import FailoverMarks
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.metastore.types import FieldSchema, Table
+from hive_replication.metastore.types import Database, FieldSchema, Table
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
 from hive_replication.units import when
@@ -42,10 +43,11 @@ from repl_assets.steps.engine import as_dagster_failure
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_FROM, MAIL_TO, SLACK, SMTP, WEBHOOK, NotDelivered, Notice, channels
-from sensors.alarms import failed_checks, failed_runs, sensor
-from sensors.alarms.alarm import read_cursor, undelivered
+from sensors.alarms import failed_checks, failed_runs, mended_runs, sensor
+from sensors.alarms.alarm import SeenRuns, read_cursor, undelivered
 from sensors.alarms.dropped_tables import DroppedTables
 from sensors.alarms.failed_checks import told
+from sensors.alarms.failover_phases import phases_of
 from sensors.alarms.replica_alarms import conditions
 from sensors.alarms.sensor import DAGSTER_URL, Observed, Watched, alarm_sensor, tick
 from sensors.lag import KeptReader
@@ -84,6 +86,7 @@ class Watch:
     no_dumps: str = ""
     problem: str = ""
     dropped: set[str] = field(default_factory=set)
+    phase: Phase | None = None
     policy: Policy = POLICY
     checks: list[dg.AssetCheckKey] = field(default_factory=list)
     of_partitions: list[dg.AssetCheckKey] = field(default_factory=list)
@@ -92,10 +95,11 @@ class Watch:
     def tick(self, *lags: Lag) -> str:
         """A minute later; without lags the servers do not answer."""
 
-        def observe(tables: Mapping[str, Collection[str]]) -> Observed:
+        def observe(tables: Mapping[str, Collection[str]], failing_over: Collection[str]) -> Observed:
             if not lags:
                 raise Unreachable("nobody answers")
-            return lags, self.short, self.no_dumps, {name: self.dropped & {*some} for name, some in tables.items()}
+            dropped = {name: self.dropped & {*some} for name, some in tables.items()}
+            return lags, self.short, self.no_dumps, dropped, {name: self.phase for name in failing_over if self.phase}
 
         self.now += 60
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
@@ -761,8 +765,8 @@ def test_a_tick_asks_for_few_of_the_tables_of_a_failed_run(listed: int, most: in
     watch.fail("no space", NAMES.table("sales", "orders", "load"))
     watch.tick(WELL)
     alarms = read_cursor(watch.cursor).alarms.values()
-    assert failed_runs.to_repair(alarms, watch.now) == {}, "its end is not decided yet"
-    assert failed_runs.to_repair(alarms, watch.now + 600) == {"sales": {"orders"}}
+    assert mended_runs.to_repair(alarms, watch.now) == {}, "its end is not decided yet"
+    assert mended_runs.to_repair(alarms, watch.now + 600) == {"sales": {"orders"}}
 
 
 def test_a_failed_look_for_drift_ends_once_a_later_round_left_nothing_to_a_run(
@@ -817,17 +821,98 @@ def test_what_an_operator_asks_for_in_vain_is_no_alarm(job: str, error: Replicat
     assert watch.tick(WELL) == (f"1 alarm: run failure: job {job}" if is_told else "no alarms")
 
 
-@pytest.mark.parametrize("job", ["rebuild_sales", "plan_sales", "pause_sales", "resume_sales"])
+@pytest.mark.parametrize("job", ["rebuild_sales", "pause_sales", "resume_sales", "failover_sales"])
 def test_a_failed_job_of_a_database_that_the_source_dropped_ends(job: str, web: WebServer, watch: Watch) -> None:
     """No later run of it can succeed."""
+    left = replace(WELL, stopped="paused since then by anna" if job == "resume_sales" else "")
+    watch.tick(left)
+    watch.run(success=False, job_name=job, tags=OF_SALES)
+    watch.tick(left)
+    watch.now += 3600
+    assert watch.tick(left) == f"1 alarm: run failure: job {job}"
+    web.take()
+    watch.tick(replace(left, applied=None, in_source=False))
+    assert ("ends", "run failure", f"job {job}") in notified(web)
+
+
+PAUSED = replace(WELL, stopped="paused since then by anna")
+UNREADABLE = replace(WELL, applied=None, gap="repl.last.id was edited", unreadable=True)
+HIDDEN = replace(WELL, applied=None, gap="not allowed", hidden="target")
+
+
+@pytest.mark.parametrize(
+    ("job", "left", "done"),
+    [
+        ("pause_sales", [WELL, LATE, UNREADABLE], PAUSED),
+        ("pause_sales", [WELL], replace(WELL, stopped="opened by a failover")),
+        ("resume_sales", [PAUSED, UNREADABLE, HIDDEN], LATE),
+        ("resume_sales", [PAUSED], replace(WELL, gap="purged", seconds_behind=None)),
+        ("plan_sales", [], LATE),
+        ("plan_sales", [], UNREADABLE),
+    ],
+)
+def test_what_an_operator_did_by_the_command_line_ends_the_alarm_of_the_failed_job(
+    job: str, left: list[Lag], done: Lag, web: WebServer, watch: Watch
+) -> None:
+    """No further run of the job comes."""
     watch.tick(WELL)
     watch.run(success=False, job_name=job, tags=OF_SALES)
-    watch.tick(WELL)
-    watch.now += 3600
-    assert watch.tick(WELL) == f"1 alarm: run failure: job {job}"
+    watch.run(success=False, job_name=job.replace("sales", "hr"), tags=OF_SALES | {DATABASE_TAG: "hr"})
+    watch.policy = with_databases("sales", "hr")
+    watch.tick(done)
+    watch.now += 600
+    watch.tick()
+    for lag in left:
+        assert f"run failure: job {job}" in watch.tick(lag)
     web.take()
-    watch.tick(replace(WELL, applied=None, in_source=False))
-    assert ("ends", "run failure", f"job {job}") in notified(web)
+    assert f"run failure: job {job}" not in watch.tick(done)
+    assert [one for one in notified(web) if one[1] == "run failure"] == [("ends", "run failure", f"job {job}")], "not that of hr"
+
+
+@pytest.mark.parametrize(
+    ("done", "lag"), [("replicating", WELL), ("finished", PAUSED), ("failed back", WELL), ("no replica", WELL)]
+)
+def test_a_failed_failover_ends_once_none_is_under_way(done: Phase, lag: Lag, web: WebServer, watch: Watch) -> None:
+    """Its steps were taken by the command line, or taken back; an open target may have an old source that is not closed."""
+    under_way: list[Phase | None] = ["started", "ready", "opened", "to be reversed", None]
+    watch.tick(WELL)
+    watch.run(success=False, job_name="failover_sales", tags=OF_SALES)
+    watch.phase = done
+    watch.tick(lag)
+    watch.tick(lag)
+    watch.now += 600
+    for phase in under_way:
+        watch.phase = phase
+        for here in (lag, replace(WELL, stopped="opened by a failover"), replace(WELL, stopped=HALF_REVERSED)):
+            assert "run failure: job failover_sales" in watch.tick(here)
+    web.take()
+    watch.phase = done
+    watch.tick(lag)
+    assert ("ends", "run failure", "job failover_sales") in notified(web)
+
+
+def test_phases_are_asked_of_the_databases_of_failed_failovers_only(watch: Watch) -> None:
+    watch.tick(WELL)
+    watch.run(success=False, job_name="failover_sales", tags=OF_SALES)
+    watch.run(success=False, job_name="failover_hr", tags={POLICY_TAG: "default", DATABASE_TAG: "hr"})
+    watch.run(success=False, job_name="pause_shop", tags={POLICY_TAG: "default", DATABASE_TAG: "shop"})
+    watch.policy = with_databases("sales", "hr", "shop")
+    watch.tick(WELL)
+    alarms = read_cursor(watch.cursor).alarms.values()
+    assert mended_runs.failovers(alarms, NAMES, watch.now) == [], "their ends are not decided yet"
+    assert mended_runs.failovers(alarms, NAMES, watch.now + 600) == ["hr", "sales"]
+
+
+def test_the_phase_of_a_database_whose_marks_cannot_be_read_is_not_known() -> None:
+    def database(name: str) -> Database:
+        if name == "secret":
+            raise MetastoreError("not allowed")
+        return Database(name=name, parameters=FailoverMarks(origin="s/sales" if name == "replica" else "").parameters())
+
+    policy = SimpleNamespace(target_of=lambda name: "replica" if name == "sales" else name)
+    side = SimpleNamespace(metastore=SimpleNamespace(database=database), identity="s", policy=policy)
+    connection: Any = SimpleNamespace(source=side, target=side)
+    assert phases_of(connection, ["sales", "secret"]) == {"sales": "opened"}
 
 
 @pytest.mark.parametrize(("drift", "lag"), [(None, WELL), (Drift(), replace(WELL, applied=None, in_source=False))])
@@ -876,6 +961,53 @@ def test_many_runs_that_ended_meanwhile(web: WebServer, watch: Watch, monkeypatc
     for _ in range(3):
         watch.tick(WELL)
     assert [about for _, _, about in notified(web)] == [f"windows of d{number}" for number in range(5)]
+
+
+def ends_at(instance: dg.DagsterInstance, key: dg.AssetKey, when: float, kind: str = "PIPELINE_FAILURE") -> str:
+    """A run that ends at a time of its host's clock."""
+    run = create_run_for_test(instance, asset_selection=frozenset([key]), status=dg.DagsterRunStatus.STARTED)
+    instance.report_dagster_event(dg.DagsterEvent(kind, run.job_name), run.run_id, timestamp=when)
+    return run.run_id
+
+
+@pytest.mark.parametrize("behind", [0, 120, 840, -840])
+def test_a_failed_run_on_a_host_whose_clock_is_behind_or_ahead_is_told_once(behind: int, web: WebServer, watch: Watch) -> None:
+    """Dagster tells the end of a run by the clock of its host: one that was a minute behind raised no alarm."""
+    watch.now = time.time()
+    ends_at(watch.instance, NAMES.database("sales", "load"), watch.now - 300)
+    watch.tick(LATE)
+    assert watch.tick(LATE) == "1 alarm: lag: sales", "it ended before the sensor began"
+    web.take()
+    run_id = ends_at(watch.instance, NAMES.database("sales", "load"), watch.now - behind)
+    watch.tick(LATE)
+    assert notified(web) == [("begins", "run failure", "windows of sales")]
+    ends_at(watch.instance, NAMES.database("sales", "load"), watch.now, "PIPELINE_SUCCESS")
+    for tick_number in range(35):
+        watch.tick(LATE)
+        if tick_number in (1, 16, 34):  # Dagster counts it as updated
+            watch.instance.add_run_tags(run_id, {"seen by": f"an operator {tick_number}"})
+    assert notified(web) == [("ends", "run failure", "windows of sales")]
+
+
+def test_of_many_runs_each_is_told_once_whenever_they_ended(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,500 in a quarter of an hour, of which a query reads 1,000, in small: reading some again keeps none back."""
+    monkeypatch.setattr(failed_runs, "_MOST_RUNS", 40)
+    own, other, now = NAMES.database("sales", "load"), NAMES.database("hr", "load"), time.time()
+    _, seen = failed_runs.outcomes(watch.instance, NAMES, ["sales"], SeenRuns(now), now)
+    expected = {ends_at(watch.instance, own, now + 9 * (number // 7 * 7)) for number in range(100)}  # seven end at a time
+    for number in range(100):
+        ends_at(watch.instance, other, now + 9 * number)
+    found, ticks = list[str](), list[float]()
+    for tick_number in range(10):
+        at = now + 900 + 60 * tick_number
+        told, seen = failed_runs.outcomes(watch.instance, NAMES, ["sales"], seen, at)
+        found += [one.run.run_id for one in told]
+        ticks.append(seen.since)
+        if tick_number in (2, 7):  # while it catches up, and later
+            expected.add(ends_at(watch.instance, own, seen.since - 800))
+    assert sorted(found) == sorted(expected)
+    assert ticks == sorted(set(ticks)), "each tick comes further"
+    assert ticks[-1] == at, "and they have caught up"
 
 
 def test_failed_checks(web: WebServer, watch: Watch) -> None:

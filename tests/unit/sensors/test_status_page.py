@@ -238,11 +238,11 @@ def test_the_sensor_alarms_shows_what_it_has_read(page: Page) -> None:
     found: list[Lag] = [LATE]
     asked: list[int] = []
 
-    def observe(_tables: Mapping[str, Collection[str]]) -> Observed:
+    def observe(*_: Collection[str]) -> Observed:
         asked.append(1)
         if not found:
             raise Unreachable("nobody answers")
-        return found, [], "", {}
+        return found, [], "", {}, {}
 
     def ticks() -> None:
         page.now += 60
