@@ -84,12 +84,16 @@ def spelled_by_hive(partition: str, keys: Sequence[str]) -> str:
 
 def configured(run: dg.DagsterRun) -> tuple[tuple[str, str], ...]:
     """The table that the settings of a job name, with each of the partitions that they name, or "" for all of it."""
-    ops: Any = run.run_config.get("ops")
     parts: list[tuple[str, str]] = []
-    for config in (_settings(_settings(op).get("config")) for op in _settings(ops).values()):
+    for config in settings_of(run):
         if table := str(config.get("table", "")).strip().lower():
             parts += [(table, str(partition)) for partition in config.get("partitions") or [""]]
     return tuple(parts)
+
+
+def settings_of(run: dg.DagsterRun) -> list[dict[str, Any]]:
+    """The settings of a job's steps."""
+    return [_settings(_settings(op).get("config")) for op in _settings(run.run_config.get("ops")).values()]
 
 
 def _settings(value: Any) -> dict[str, Any]:

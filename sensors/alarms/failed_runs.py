@@ -17,7 +17,7 @@ import dagster as dg
 
 from hive_replication.errors import BadRequest, Refused
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of, hive_name
-from repl_assets.catalog.run_partitions import configured, is_of_range, partitions_of
+from repl_assets.catalog.run_partitions import configured, is_of_range, partitions_of, settings_of
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
 from repl_assets.steps.repair import NOT_REPAIRED
 from repl_assets.steps.windows import PAUSED
@@ -107,7 +107,8 @@ def _is_of(run: dg.DagsterRun, names: Names, keys: Collection[dg.AssetKey]) -> b
 def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names, known: Collection[str]) -> Iterator[Outcome]:
     """A run by its purposes; nothing if it is not of this policy."""
     keys = names.own(run.asset_selection or (), known)
-    if not run.asset_selection and run.tags.get(POLICY_TAG) == names.policy and not _was_refused(instance, run, names):
+    told = not (_was_refused(instance, run, names) or _planned_only(run, names))
+    if not run.asset_selection and run.tags.get(POLICY_TAG) == names.policy and told:
         reason = "" if run.is_success else _why(instance, run.run_id)
         yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason, configured(run) or (NO_TABLE,))
     of_tables = [key for key in keys if len(key.path) > 2 or key == names.tables(database_of(key))]
@@ -133,6 +134,13 @@ def _was_refused(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names)
     failures = [event.step_failure_data for event in _events(instance, run.run_id, dg.DagsterEventType.STEP_FAILURE)]
     codes = [one.user_failure_data.metadata.get("exit_code") for one in failures if one.user_failure_data]
     return any(code is not None and code.value in (BadRequest.exit_code, Refused.exit_code) for code in codes)
+
+
+def _planned_only(run: dg.DagsterRun, names: Names) -> bool:
+    """Whether the job of a failover has planned it, which takes none of the steps that failed."""
+    if not run.is_success or run.job_name not in jobs_of(names, run.tags.get(DATABASE_TAG, ""), "failover"):
+        return False
+    return all(one.get("step") in (None, "plan") for one in settings_of(run))
 
 
 def jobs_of(names: Names, database: str, *jobs: str) -> list[str]:

@@ -891,6 +891,17 @@ def test_a_failed_failover_ends_once_none_is_under_way(done: Phase, lag: Lag, we
     assert ("ends", "run failure", "job failover_sales") in notified(web)
 
 
+@pytest.mark.parametrize(("config", "ends"), [({}, False), ({"step": "plan"}, False), ({"step": "start"}, True)])
+def test_a_plan_does_not_end_the_alarm_of_a_failover(config: dict[str, str], ends: bool, watch: Watch) -> None:
+    """An operator who looks what is left to do has not done it."""
+    watch.tick(WELL)
+    watch.run(success=False, job_name="failover_sales", tags=OF_SALES)
+    watch.tick(WELL)
+    run_config = {"ops": {"failover_sales__step": {"config": config}}}
+    watch.run(success=True, job_name="failover_sales", tags=OF_SALES, run_config=run_config)
+    assert ("run failure: job failover_sales" not in watch.tick(WELL)) is ends
+
+
 def test_phases_are_asked_of_the_databases_of_failed_failovers_only(watch: Watch) -> None:
     watch.tick(WELL)
     watch.run(success=False, job_name="failover_sales", tags=OF_SALES)
