@@ -11,7 +11,8 @@ On an upgrade of Dagster ``tests/unit/repl_assets/test_dagster_private.py`` name
 - ``SqlEventLogStorage``, ``SqliteEventLogStorage``, ``AssetCheckExecutionsTable``, ``DynamicPartitionsTable``,
   ``SqlEventLogStorageTable``: old answers of checks, observations and partition keys are deleted in these tables, as Dagster has
   no call that does so, or only one for each key. If a table is gone, the functions that use it (``dagster_retention`` and
-  :func:`delete_dynamic_partitions`) may do nothing: Dagster then keeps old rows, or keys are deleted one by one.
+  :func:`delete_dynamic_partitions`) may do nothing: Dagster then keeps old rows, or keys are deleted one by one. The last answers
+  of checks are read in the first one (``checks.answered``): without it, each check is asked for alone.
 - ``GrpcServerCodeLocationOrigin``, ``DagsterGrpcClient``: the sensor ``catalog`` asks its own code server to load the definitions
   again. Without them operators choose Reload in Dagster's Deployment page, as the sensor says.
 - ``is_valid_email``: which owners Dagster takes as e-mail addresses; without it call every owner a team.

@@ -74,8 +74,9 @@ _CURSOR = TypeAdapter(LagCursor)
 class KeptReader:
     """A reader that sensors share and keep between ticks, so that each event is read once.
 
-    It is replaced when the policy changes. Sensors tick in threads: one reads at a time, those that come meanwhile get what it
-    finds. If each waited for its turn with a server that does not answer, Dagster would end their ticks.
+    It is replaced when the policy changes, or the source is another one by now, as after an upgrade. Sensors tick in threads: one
+    reads at a time, those that come meanwhile get what it finds. If each waited for its turn with a server that does not answer,
+    Dagster would end their ticks.
 
     Args:
         patience: seconds to wait for another one's reading.
@@ -83,7 +84,7 @@ class KeptReader:
 
     def __init__(self, patience: float = _PATIENCE) -> None:
         self._patience = patience
-        self._kept: tuple[Policy, LagReader] | None = None
+        self._kept: LagReader | None = None
         self._reading: Future[Sequence[Lag]] | None = None
         self._began = 0.0  # by the monotonic clock
         self._guard = threading.Lock()
@@ -110,12 +111,11 @@ class KeptReader:
             ) from error
 
     def _read(self, connection: Connection, reading: Future[Sequence[Lag]]) -> Sequence[Lag]:
-        policy = connection.source.policy
         try:
             kept = self._kept
-            if kept is None or kept[0] != policy:
-                kept = self._kept = policy, LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
-            reading.set_result(kept[1].read())
+            if kept is None or not kept.fits(connection.source):
+                kept = self._kept = LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
+            reading.set_result(kept.read())
         except BaseException as error:  # noqa: BLE001 (raised below, and to those that wait)
             reading.set_exception(error)
         finally:

@@ -17,6 +17,11 @@ from hive_replication.verify.witness.files import are_comparable
 
 _LOG = logging.getLogger(__name__)
 
+#: Seconds by which a copy has to be younger than its file, since the times are of two clusters: those that keep theirs by NTP are
+#: within one. It is not more because what is loaded sooner after it was written is compared by checksums once, where stores have
+#: none that tell by reading it on both sides, after a wait (``settle``) for each table: windows are loaded within seconds.
+CLOCKS_APART = 2.0
+
 
 def observed(storage: Storage, locations: Sequence[str]) -> Iterator[Observation]:
     """Directories as they are listed."""
@@ -39,9 +44,9 @@ def _observed_or_not(storage: Storage, location: str, now: float) -> Observation
 
 
 def is_copy(source: Listing, replica: Listing) -> bool:
-    """Whether names and sizes are the replica's, and no file was written after its copy was made."""
+    """Whether names and sizes are the replica's, and for certain no file was written after its copy was made."""
     return source.keys() == replica.keys() and all(
-        size == replica[file][0] and modified < replica[file][1] for file, (size, modified) in source.items()
+        size == replica[file][0] and modified + CLOCKS_APART < replica[file][1] for file, (size, modified) in source.items()
     )
 
 

@@ -50,26 +50,32 @@ class _Reader:
     """
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        connections = policy.metastore_connections
-        self._metastore = Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS, connections=connections)
-        self._connect(with_databases(policy, ()))
+        self._policy, self._failed = policy, False
+        self._lags = self._connect(with_databases(policy, ()), None)
 
-    def _connect(self, policy: Policy) -> None:
-        connection = connected(policy, self._metastore, timeout=_TIMEOUT, retries=_ATTEMPTS)
-        self._target, self._dumps, self._resolved = connection.target, connection.store.storage, policy
-        self._lags = LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
+    def _connect(self, policy: Policy, kept: LagReader | None) -> LagReader:
+        """Connects anew; a reader that still fits stays: else a long log would be read from its start after each failure."""
+        connections = policy.metastore_connections
+        metastore = Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS, connections=connections)
+        connection = connected(policy, metastore, timeout=_TIMEOUT, retries=_ATTEMPTS)
+        if kept is None or not kept.fits(connection.source):
+            kept = LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
+        self._metastore, self._resolved = metastore, policy
+        self._target, self._dumps = connection.target, connection.store.storage
+        return kept
 
     def read(self) -> _Observation:
         """What there is to tell now."""
         try:
             require_reachable(self._dumps, _TIMEOUT)  # nothing is replicated without it, nor known which databases patterns have
             policy, _ = matched(self._policy, self._metastore, _TIMEOUT, record=False)
-            if policy != self._resolved:
-                self._connect(policy)
+            if policy != self._resolved or self._failed:  # a metastore that is upgraded is away meanwhile
+                self._lags = self._connect(policy, self._lags)
             lags = self._lags.read()
-            return _Observation(lags, tuple(self._last_loads(lags)), up=True)
+            found, self._failed = _Observation(lags, tuple(self._last_loads(lags)), up=True), False
+            return found
         except ReplicationError as error:
+            self._failed = True
             _LOG.warning("the lag is not known: %s", error)
             return _Observation()
 

@@ -57,6 +57,20 @@ class LagReader:
         )
         self._sizes = FileSizes(source.storage, _MOST_FILES)
 
+    def fits(self, source: Source) -> bool:
+        """Whether a new connection's source is still what this reader takes its own for, which asks that only once.
+
+        A metastore that was upgraded from Hive 3 gives transactional tables, and one that was made anew has another log.
+
+        Args:
+            source: newly connected; its metastore is asked what it is.
+
+        Raises:
+            Unreachable: the metastore does not answer.
+        """
+        mine = self._source
+        return mine.policy == source.policy and (mine.acid, mine.identity) == (source.acid, source.identity)
+
     def read(self) -> tuple[Lag, ...]:
         """Reads the positions of both metastores, and sizes of files from the source's storage.
 

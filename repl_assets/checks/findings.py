@@ -11,6 +11,7 @@ import dagster as dg
 from hive_replication.markdown import escaped
 from hive_replication.statements import for_shell
 from repl_assets.catalog.keys import Names, database_of, hive_name, partition_key, partition_name
+from repl_assets.checks.answered import ANSWERED, answers_of_partitions, newest_executions
 from repl_assets.dagster_private import AssetCheckExecutionRecord, PartitionKeyFilter
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import asset_url
@@ -152,7 +153,7 @@ def how_to_repair(key: EvaluationKey) -> str:
 
 def last_failure(instance: dg.DagsterInstance, key: EvaluationKey) -> dg.AssetCheckEvaluation | None:
     """The last evaluation of a check if it failed."""
-    record = last_execution(instance, key, {Status.SUCCEEDED, Status.FAILED})
+    record = last_execution(instance, key, {*ANSWERED})
     found = record.evaluation if record else None
     return None if found is None or found.passed else found
 
@@ -174,7 +175,7 @@ def last_executions(
 def states_of_partitions(
     instance: dg.DagsterInstance, names: Names, database: str, check: str, *, gone: bool = False
 ) -> dict[str, Status]:
-    """The latest state of a check by table of a database in overflow, as partition key.
+    """The state of the last answer of a check by table of a database in overflow, as partition key; else that it is to come.
 
     Dagster keeps the answers of partitions that it knows no more; nothing answers for a table again that was dropped.
 
@@ -185,19 +186,23 @@ def states_of_partitions(
         check: its name.
         gone: also of tables that are there no more.
     """
-    found = instance.event_log_storage.get_asset_check_partition_info([dg.AssetCheckKey(names.tables(database), check)])
+    key = dg.AssetCheckKey(names.tables(database), check)
+    found = instance.event_log_storage.get_asset_check_partition_info([key])
     known = set(instance.get_dynamic_partitions(str(names.table_partitions(database).name)))  # empty before the next load, if new
-    return {
+    states = {
         one.partition_key: one.latest_execution_status
         for one in found
         if one.partition_key and (gone or not known or one.partition_key in known)
     }
+    return states | answers_of_partitions(instance, key, [one for one, status in states.items() if status not in ANSWERED])
 
 
 def failed_tables(
     instance: dg.DagsterInstance, names: Names, database: str, check: str, tables: Iterable[str], *, gone: bool = False
 ) -> list[str]:
-    """Tables of which the latest answer of a check is a failure.
+    """Tables of which the last answer of a check is a failure, also where a run has announced another one.
+
+    Who repairs need not wait for that: it may never come, and a repair of what is equal by then changes nothing.
 
     Args:
         instance: Dagster's.
@@ -207,19 +212,20 @@ def failed_tables(
         tables: those that have the check, if they have assets of their own; else all that were checked are looked at.
         gone: of those also tables that are there no more.
     """
-    storage = instance.event_log_storage
     if database in names.overflow:
         states = states_of_partitions(instance, names, database, check, gone=gone)
         return [partition_name(partition) for partition, status in states.items() if status == Status.FAILED]
     keys = {dg.AssetCheckKey(names.table(database, table, "load"), check): table for table in tables}
-    latest = storage.get_latest_asset_check_execution_by_key(list(keys))
-    return [keys[key] for key, record in latest.items() if record.status == Status.FAILED]
+    return [keys[key] for key, record in newest_executions(instance, list(keys)).items() if record.status == Status.FAILED]
 
 
 def last_answers(
     instance: dg.DagsterInstance, names: Names, database: str, check: str, tables: Sequence[str]
 ) -> dict[str, dg.AssetCheckEvaluation]:
-    """The last answers of a check by table, of tables that were not materialized since: Dagster shows an older one as none."""
+    """The last answers of a check by table, of tables that were not materialized since: Dagster shows an older one as none.
+
+    Nor does it show one after which a run has announced another.
+    """
     storage = instance.event_log_storage
     if not tables:
         return {}

@@ -22,6 +22,7 @@ from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
 from repl_assets.dagster_private import (
     DATA_VERSION_TAG,
     RUNLESS_RUN_ID,
+    AssetCheckExecutionRecordStatus,
     AssetCheckExecutionsTable,
     SqlEventLogStorage,
     SqlEventLogStorageTable,
@@ -71,6 +72,8 @@ def delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
 def delete_evaluations(instance: dg.DagsterInstance, names: Names, policy: Policy, before: float, *, dry_run: bool) -> int:
     """Deletes old evaluations of the checks of a policy's assets, except the newest of each check and partition.
 
+    The last answer stays, too, where a run has announced another one: alarms and repairs go by it.
+
     Args:
         instance: Dagster's.
         names: of the policy.
@@ -85,8 +88,9 @@ def delete_evaluations(instance: dg.DagsterInstance, names: Names, policy: Polic
     done, until = 0, time.monotonic() + _LONGEST
     for mine in _own(instance, names, policy, _CHECKS.asset_key):
         newest = sql.select(sql.func.max(_CHECKS.id)).where(mine).group_by(*key)
+        answer = newest.where(_CHECKS.execution_status != AssetCheckExecutionRecordStatus.PLANNED.value)
         old = sql.select(_CHECKS.id, _CHECKS.evaluation_event_storage_id).where(
-            mine, _CHECKS.create_timestamp < _naive(before), _CHECKS.id.not_in(newest)
+            mine, _CHECKS.create_timestamp < _naive(before), _CHECKS.id.not_in(newest), _CHECKS.id.not_in(answer)
         )
         done += _number(instance, old) if dry_run else 0
         for rows in _parts(instance, old, until) if not dry_run else ():

@@ -1,7 +1,7 @@
 """Failed checks as alarms: each begins with an answer that the check failed, and ends with one that it passed.
 
 An answer that it could not decide does neither, but for the last of several in a row, with which one begins. Where the check
-cannot decide of such a table at all, the answer ends one, and begins none.
+cannot decide of such a table at all, the answer ends one, and begins none. That a run has announced an answer says nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from repl_assets.catalog.keys import (
     partition_name,
 )
 from repl_assets.checks import no_strays
+from repl_assets.checks.answered import ANSWERED, newest_executions
 from repl_assets.checks.findings import (
     EvaluationKey,
     how_to_repair,
@@ -43,14 +44,13 @@ from sensors.alarms.alarm import Alarm
 _MOST = 20  # checks of a database with alarms of their own; more get one alarm together
 _MOST_READ = 100  # answers of one check of tables that are partitions
 _REASON = 300  # characters
-_CHUNK = 5_000  # keys in one statement
 _UNDECIDED = 3  # answers in a row
 _SEE_TO = "see to the reason: a check is answered again after it"
 _MOST_UNDECIDED = 100  # checks of which the answers before the last one are read
 #: What they say is told by alarms of their own: of lag, outages and held tables. Or they say which alarms are open.
 _ELSEWHERE = frozenset({UP_TO_DATE, NOTHING_HELD, NOT_HELD, NO_ALARMS})
 
-#: The last answers of checks.
+#: The last answers of checks; of those that have none yet, that one is to come.
 Answers = dict[EvaluationKey, AssetCheckExecutionRecord]
 
 
@@ -60,16 +60,14 @@ def told(keys: Collection[dg.AssetCheckKey]) -> list[dg.AssetCheckKey]:
 
 
 def answers(instance: dg.DagsterInstance, keys: Sequence[dg.AssetCheckKey], of_partitions: Sequence[dg.AssetCheckKey]) -> Answers:
-    """The last answer of each check that has one.
+    """The last answer of each check that has one, or else that one is to come.
 
     Args:
         instance: Dagster's.
         keys: checks of assets.
         of_partitions: checks that answer for each table of a database in overflow; only what did not pass is read of them.
     """
-    latest = instance.event_log_storage.get_latest_asset_check_execution_by_key
-    chunks = (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK))
-    found = {EvaluationKey(key): record for chunk in chunks for key, record in latest(chunk).items()}
+    found = {EvaluationKey(key): record for key, record in newest_executions(instance, keys).items()}
     return found | {key: record for check in of_partitions for key, record in _of_partitions(instance, check)}
 
 
@@ -78,7 +76,8 @@ def _of_partitions(
 ) -> Iterator[tuple[EvaluationKey, AssetCheckExecutionRecord]]:
     names, database = Names(check.asset_key.path[0]), database_of(check.asset_key)
     states = states_of_partitions(instance, names, database, check.name)
-    for partition, status in islice(sorted(one for one in states.items() if one[1] != Status.SUCCEEDED), _MOST_READ):
+    due = sorted((status not in ANSWERED, one, status) for one, status in states.items() if status != Status.SUCCEEDED)
+    for _, partition, status in islice(due, _MOST_READ):  # those that failed before those that have no answer yet
         key = EvaluationKey(check, partition)
         if record := last_execution(instance, key, {status}):
             yield key, record
@@ -98,7 +97,7 @@ def undecided(instance: dg.DagsterInstance, found: Answers, known: Collection[st
 
 
 def _stays_undecided(instance: dg.DagsterInstance, key: EvaluationKey) -> bool:
-    evaluations = [one.evaluation for one in last_executions(instance, key, {Status.SUCCEEDED, Status.FAILED}, _UNDECIDED)]
+    evaluations = [one.evaluation for one in last_executions(instance, key, {*ANSWERED}, _UNDECIDED)]
     return len(evaluations) == _UNDECIDED and all(one is not None and is_undecided(one) for one in evaluations)
 
 
@@ -143,7 +142,7 @@ def _together(database: str, alarms: Sequence[Alarm], *, undecided: bool) -> Ala
 
 
 def unanswered(found: Answers) -> set[str]:
-    """Keys of the alarms of checks that are being answered, or could not decide: nobody knows yet whether they end."""
+    """Keys of the alarms of checks that have no answer yet, or could not decide: nobody knows yet whether they end."""
     return {f"failed check: {_about(key)}" for key, record in found.items() if _is_open(record)}
 
 

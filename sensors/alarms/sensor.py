@@ -182,7 +182,7 @@ def _outcome(alarms: dict[str, Open], outcome: Outcome, now: float) -> dict[str,
 def _with_checks(
     alarms: dict[str, Open], found: Answers, unclear: Mapping[EvaluationKey, bool], gone: Collection[str], now: float
 ) -> dict[str, Open]:
-    """Adds checks that fail, or could not decide for long; one that is being answered, or could not decide, stays as it was.
+    """Adds checks that fail, or could not decide for long; one that has no answer yet, or could not decide, stays as it was.
 
     Nothing answers again for a database that is gone, and Dagster keeps the answers.
     """

@@ -14,6 +14,7 @@ import yaml
 
 from hive_replication.cli.main import run
 from hive_replication.connect import Connection
+from hive_replication.drift.directories import CLOCKS_APART
 from hive_replication.policy.checks import Drift
 from repl_assets.catalog.catalog import read_catalog
 from repl_assets.catalog.keys import Names
@@ -34,6 +35,7 @@ def drifting(connection: Connection) -> Drifting:
     made.origin.create("parts", *DAYS)
     for day in DAYS:
         made.origin.insert("parts", f"{day}\n", day)
+    time.sleep(CLOCKS_APART + 0.1)  # what is copied at once is compared
     made.replica.replicate()
     return made
 

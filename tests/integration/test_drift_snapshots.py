@@ -21,6 +21,7 @@ from hive_replication.doctor import examine
 from hive_replication.drift import DriftScan
 from hive_replication.drift import snapshots as our_snapshots
 from hive_replication.drift.baselines import Memory
+from hive_replication.drift.directories import CLOCKS_APART
 from hive_replication.policy.checks import Drift
 from hive_replication.storage import Storage, paths
 from hive_replication.storage.hdfs_backend import HdfsBackend
@@ -48,6 +49,7 @@ def parted(connection: Connection, source: Side) -> Drifting:
         external(made, table, *days)
         for day in days or ("",):
             made.origin.insert(table, f"{day or 1}\n", day)
+    time.sleep(CLOCKS_APART + 0.1)  # what is copied at once is compared
     made.replica.replicate()
     allow(source, paths.parent(made.origin.location("plain")))
     return made

@@ -159,6 +159,18 @@ def test_what_is_found_is_that_of_all_batches() -> None:
     assert sides.known().keys() == {*ten()}
 
 
+def test_what_was_copied_at_once_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clocks of two clusters do not tell whether it was written again meanwhile."""
+    sides, asked = Sides(ten), list[str]()
+    monkeypatch.setattr(Storage, "checksum", lambda _, uri: asked.append(uri))
+    monkeypatch.setattr(Storage, "stream", lambda *_: iter([b"x"]), raising=False)
+    sides.copies.modified = sides.files.modified + 1.0
+    assert sides.scan() == TableDrift("t", 10, listings=40)
+    assert (len(asked), len(sides.waits)) == (20, 3), "two checksums of each file, and a wait in each batch"
+    assert sides.scan() == TableDrift("t", 10, listings=10)
+    assert (len(asked), len(sides.waits)) == (20, 3)
+
+
 def test_baselines_of_partitions_that_are_gone_are_dropped_in_all_batches() -> None:
     names = ten()
     sides = Sides(lambda: names)

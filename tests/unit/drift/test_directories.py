@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hive_replication.drift.directories import difference
+from hive_replication.drift.directories import CLOCKS_APART, difference, is_copy
 from hive_replication.drift.findings import Scanned
 from hive_replication.storage import FileChecksum, FileStatus
 
@@ -64,3 +64,12 @@ def test_nothing_is_read_where_all_is_copied_in_any_case(checksum: str) -> None:
 def test_nothing_is_read_where_checksums_tell() -> None:
     assert compared("of the content", {"a": "1", "b": "2"}, {"a": "1", "b": "2"}) == ("", [])
     assert compared("of the content", {"a": "1", "b": "2"}, {"a": "1", "b": "3"}) == ("1 changed", [])
+
+
+@pytest.mark.parametrize(("later", "is_told"), [(CLOCKS_APART + 0.1, True), (CLOCKS_APART, False), (0.1, False), (-1.0, False)])
+def test_times_of_two_clusters_tell_a_copy_only_where_they_are_further_apart_than_clocks_may_be(
+    later: float, is_told: bool
+) -> None:
+    """A file that was rewritten at once, with the same size, counted as copied where the target's clock was a second ahead."""
+    assert is_copy({"a": (1, 1e9 - 50), "b": (1, 1e9)}, {"a": (1, 1e9 + 50), "b": (1, 1e9 + later)}) == is_told
+    assert not is_copy({"a": (1, 1e9)}, {"a": (2, 1e9 + later)})

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from hive_replication.lag import LagReader, metrics
+from hive_replication.errors import Unreachable
+from hive_replication.lag import Lag, LagReader, metrics
 from hive_replication.lag.metrics import LagCollector
 from hive_replication.load.journal.journal import FinishedLoad
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.dialect import Features
 from hive_replication.policy import Policy
 from hive_replication.storage import Denied
 from tests.lags import POLICY, WELL
@@ -52,6 +54,7 @@ class Scraped:
         }
 
 
+HIVE3, HIVE4 = Features("3", "uuid"), Features("4.1.0", "uuid")
 DOWN = {"up": 0.0, "lag_target_seconds": 900.0}
 
 
@@ -184,3 +187,30 @@ def test_a_replica_that_is_gone_has_a_metric_of_its_own(local: Policy, monkeypat
     monkeypatch.setattr(LagReader, "read", lambda _: (replace(WELL, applied=None, waiting=None, seconds_behind=None),))
     found = page.values()
     assert (found["no_replica sales"], found["gap sales"], "seconds_behind sales" in found) == (1, 0, False)
+
+
+@pytest.mark.parametrize("now", [HIVE3, replace(HIVE3, uuid="restored"), HIVE4], ids=["as before", "made anew", "upgraded"])
+@pytest.mark.usefixtures("answering")
+def test_what_the_source_is_is_asked_again_once_a_reading_failed(
+    now: Features, local: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits of transactions did not count after an upgrade; but what was read of the log stays where there was none."""
+    there, readers, away = HIVE3, list[tuple[LagReader, bool]](), False
+
+    def read(reader: LagReader) -> tuple[Lag, ...]:
+        if away:
+            raise Unreachable("nobody answers")
+        readers.append((reader, reader._source.acid))
+        return (WELL,)
+
+    monkeypatch.setattr(Metastore, "call", lambda *_, **__: there)
+    monkeypatch.setattr(LagReader, "read", read)
+    page = Scraped(local)
+    page.values()
+    away = True
+    assert page.values() == DOWN
+    away, there = False, now
+    for _ in range(2):
+        assert page.values()["up"] == 1
+    (before, _), (after, acid), (later, _) = readers
+    assert (after is before, acid, later is after) == (now == HIVE3, now == HIVE4, True)

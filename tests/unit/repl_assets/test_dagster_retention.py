@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetCheckEvaluationPlanned
 from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.policy import Policy, Root
@@ -107,6 +108,21 @@ def test_all_that_dagster_keeps_of_a_policy_is_forgotten_but_the_latest(tmp_path
         assert forget(instance, NAMES, POLICY, soon, dry_run=False) == told
         assert (told["answers of checks forgotten"], told["observations forgotten"]) == (2, 2)
         assert kept() == (1, 1, 3, [3], [3, 2, 1], {runs[-1], f"{runs[-1]}.db"})
+
+
+def test_the_last_answer_of_a_check_stays_where_another_one_was_announced(instance: dg.DagsterInstance) -> None:
+    """Alarms and repairs go by it, and the run that announced another one may have died."""
+    load = NAMES.database("sales", "load")
+    for passed in (True, False):
+        instance.report_runless_asset_event(dg.AssetCheckEvaluation(load, "same_objects", passed=passed))
+    for _ in range(2):
+        planned = AssetCheckEvaluationPlanned(asset_key=load, check_name="same_objects")
+        run = create_run_for_test(instance)
+        event = dg.DagsterEvent("ASSET_CHECK_EVALUATION_PLANNED", run.job_name, event_specific_data=planned)
+        instance.report_dagster_event(event, run.run_id)
+    forget(instance, NAMES, POLICY, time.time() + 60, dry_run=False)
+    found = instance.event_log_storage.get_asset_check_execution_history(dg.AssetCheckKey(load, "same_objects"), limit=10)
+    assert [one.status.value for one in found] == ["PLANNED", "FAILED"]
 
 
 def test_old_observations_of_the_policy_s_page_are_forgotten(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from hive_replication.units import when
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Stage
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks import findings
+from repl_assets.checks import answered, findings
 from repl_assets.checks.findings import EvaluationKey, failed_tables
 from repl_assets.checks.no_alarms import no_alarms_check
 from repl_assets.dagster_private import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG, PARTITION_NAME_TAG
@@ -125,6 +125,21 @@ class Watch:
             log_evaluation(dg.OpExecutionContext.get(), event)
 
         single_op_job(evaluate, name="checks", description="", tags={}).execute_in_process(instance=self.instance)
+
+    def announce(
+        self,
+        check: dg.AssetCheckKey,
+        partition: str | None = None,
+        *,
+        status: dg.DagsterRunStatus = dg.DagsterRunStatus.STARTED,
+    ) -> None:
+        """A run says that it will answer a check."""
+        run = create_run_for_test(self.instance, status=status)
+        none = dg.DynamicPartitionsDefinition(name="tables").empty_subset()
+        some = none.with_partition_keys([partition]) if partition else None
+        planned = AssetCheckEvaluationPlanned(asset_key=check.asset_key, check_name=check.name, partitions_subset=some)
+        event = dg.DagsterEvent("ASSET_CHECK_EVALUATION_PLANNED", run.job_name, event_specific_data=planned)
+        self.instance.report_dagster_event(event, run.run_id)
 
     def fail(self, why: str, *keys: dg.AssetKey, **options: Any) -> None:
         run = create_run_for_test(
@@ -1139,17 +1154,84 @@ def test_the_alarm_of_many_checks_stays_while_they_are_answered_again(
         watch.answer(check, passed=False, why="denied", warn=warn)
     assert watch.tick(WELL) == f"1 alarm: failed check: {key}"
     web.take()
-    run = watch.run(success=True)
     for check in watch.checks:
-        planned = AssetCheckEvaluationPlanned(asset_key=check.asset_key, check_name=check.name)
-        event = dg.DagsterEvent("ASSET_CHECK_EVALUATION_PLANNED", run.job_name, event_specific_data=planned)
-        watch.instance.report_dagster_event(event, run.run_id)
+        watch.announce(check)
     assert watch.tick(WELL) == f"1 alarm: failed check: {key}"
     watch.answer(watch.checks[0], passed=True)
     assert watch.tick(WELL) == f"1 alarm: failed check: {key}", "three are still to come"
     assert notified(web) == []
     watch.answer(watch.checks[1], passed=True)
-    assert watch.tick(WELL) == "no alarms", "what the others answer is an alarm of each"
+    assert watch.tick(WELL).startswith("2 alarms: "), "each of the others failed when it was answered last"
+    for check in watch.checks[2:]:
+        watch.answer(check, passed=True)
+    assert watch.tick(WELL) == "no alarms"
+
+
+@pytest.mark.parametrize("status", [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE])
+def test_an_announced_answer_hides_no_failed_one(status: dg.DagsterRunStatus, web: WebServer, watch: Watch) -> None:
+    """Runs announce checks and die, or leave them out: the failure before was neither told nor repaired."""
+    check = dg.AssetCheckKey(NAMES.table("sales", "orders", "load"), "replica_equal")
+    other = dg.AssetCheckKey(check.asset_key, "schema_equal")
+    of_tables = dg.AssetCheckKey(NAMES.tables("hr"), "replica_equal")
+    watch.checks, watch.of_partitions = [check, other], [of_tables]
+    watch.policy, overflow = with_databases("sales", "hr"), replace(NAMES, overflow=frozenset({"hr"}))
+
+    def failed() -> list[list[str]]:
+        tables = ["orders", "items"]
+        return [failed_tables(watch.instance, overflow, database, "replica_equal", tables) for database in ("sales", "hr")]
+
+    watch.answer(check, passed=False, why="differs")
+    watch.answer(of_tables, "staff", passed=False, why="differs")
+    for partition in ("never", "staff"):
+        watch.announce(of_tables, partition, status=status)
+    for one in (check, other):
+        watch.announce(one, status=status)
+    assert failed() == [["orders"], ["staff"]]
+    both = "2 alarms: failed check: replica_equal of sales/orders; failed check: replica_equal of hr/staff"
+    assert watch.tick(replace(WELL), replace(WELL, database="hr")) == both
+    for one, partition in ((check, None), (of_tables, "staff")):
+        watch.answer(one, partition, passed=True)
+        watch.announce(one, partition, status=status)
+    assert failed() == [[], []]
+    assert watch.tick(WELL, replace(WELL, database="hr")) == "no alarms"
+    assert [state for state, *_ in notified(web)] == ["begins", "begins", "ends", "ends"]
+
+
+def test_many_announced_answers_of_tables_hide_no_failed_one(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failed_checks, "_MOST_READ", 1)
+    equal = dg.AssetCheckKey(NAMES.tables("sales"), "replica_equal")
+    watch.of_partitions = [equal]
+    watch.answer(equal, "z", passed=False, why="differs")
+    for partition in ("a", "b", "z"):
+        watch.announce(equal, partition)
+    assert watch.tick(WELL) == "1 alarm: failed check: replica_equal of sales/z"
+
+
+def test_announced_checks_are_read_again_by_few_statements(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are thousands in an instance, and a tick ends within a minute."""
+    statements = 0
+
+    def newest(*arguments: Any) -> Any:
+        nonlocal statements
+        statements += 1
+        return kept(*arguments)
+
+    kept = answered._newest
+    monkeypatch.setattr(answered, "_newest", newest)
+    monkeypatch.setattr(answered, "_CHUNK", 4)
+    watch.checks = [
+        dg.AssetCheckKey(NAMES.table("sales", f"t{number}", "load"), name)
+        for number in range(4)
+        for name in ("replica_equal", "schema_equal")
+    ]
+    for check in watch.checks:
+        watch.answer(check, passed=check.name == "schema_equal")
+    assert watch.tick(WELL).startswith("4 alarms: ")
+    assert statements == 0, "those that are answered are not read again"
+    for check in watch.checks[:6]:
+        watch.announce(check)
+    assert watch.tick(WELL).startswith("4 alarms: ")
+    assert statements == 2
 
 
 def test_the_alarm_of_many_failed_checks_ends_though_many_others_never_decide(

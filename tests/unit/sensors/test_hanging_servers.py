@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.lag import Lag, LagReader, sizes
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.dialect import Features
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Drift
 from hive_replication.storage import Storage
@@ -31,6 +33,8 @@ from sensors.notification_log.sensor import SensorSettings
 from tests.lags import POLICY, WELL
 from tests.receivers import web_server
 from tests.unit.repl_assets.test_dagster_definitions import CATALOG
+
+HIVE3, HIVE4 = Features("3", "uuid"), Features("4.1.0", "uuid")
 
 
 @pytest.fixture
@@ -96,6 +100,7 @@ def test_alarms_are_told_once(ticks: Ticks, monkeypatch: pytest.MonkeyPatch, kep
         ticks.tick("alarms", kept=kept)
         ticks.tick("alarms", kept=kept)
         monkeypatch.setattr(LagReader, "read", lambda _: (WELL,))
+        monkeypatch.setattr(Metastore, "features", HIVE4)
         ticks.tick("alarms", kept=kept)
         ticks.tick("alarms", kept=kept)
         told = [(one["state"], one["kind"]) for _, posted in web.posted for one in posted["alarms"]]
@@ -115,6 +120,7 @@ def test_those_that_come_during_a_reading_get_what_it_finds(monkeypatch: pytest.
             raise Unreachable("nobody answers")
         return [WELL]
 
+    monkeypatch.setattr(Metastore, "features", HIVE4)
     monkeypatch.setattr(LagReader, "read", read)
     reader, found = KeptReader(patience=0.1), list[object]()
 
@@ -141,6 +147,26 @@ def test_those_that_come_during_a_reading_get_what_it_finds(monkeypatch: pytest.
         answers.clear()
         assert [found.pop() for _ in range(4)] == [expected] * 4
     assert number == 2
+
+
+@pytest.mark.parametrize("now", [HIVE3, replace(HIVE3, uuid="restored"), HIVE4], ids=["as before", "made anew", "upgraded"])
+def test_a_kept_reader_is_replaced_once_the_source_is_another_one(now: Features, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took a source that was upgraded for Hive 3 until the code server was started again: commits did not count."""
+    there, readers = HIVE3, list[tuple[LagReader, bool]]()
+
+    def read(reader: LagReader) -> Sequence[Lag]:
+        readers.append((reader, reader._source.acid))
+        return [WELL]
+
+    monkeypatch.setattr(Metastore, "call", lambda *_: there)
+    monkeypatch.setattr(LagReader, "read", read)
+    kept = KeptReader()
+    kept.read(connect(POLICY))
+    there = now
+    for _ in range(2):  # a tick connects anew
+        kept.read(connect(POLICY))
+    (before, _), (after, acid), (later, _) = readers
+    assert (after is before, acid, later is after) == (now == HIVE3, now == HIVE4, True)
 
 
 class Databases(Metastore):
@@ -191,6 +217,7 @@ def test_sizes_are_not_waited_for_while_hdfs_never_answers(silent: Policy, monke
 
 def test_a_reading_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     connection, begun, ends, found = connect(POLICY), threading.Event(), threading.Event(), list[object]()
+    monkeypatch.setattr(Metastore, "features", HIVE4)
     monkeypatch.setattr("sensors.lag._GIVEN_UP", 0.3)
 
     def hangs(_: LagReader) -> Sequence[Lag]:
