@@ -86,10 +86,10 @@ def strike(story: Story, folder: Path, seed: int, *, singles: int = 1, makes: ty
     for found in points:
         random.shuffle(found)
     campaign.strike(story, [*single(points)[:singles], *double(points, random, 1)], parallel=3)
-    if makes is Replica:
+    if makes is Replica and story.repairs and random.random() < 0.5:
+        campaign.strike_repairs(story, random, limit=1, parallel=1)
+    elif makes is Replica:
         campaign.strike_dumps(story, random, limit=1, parallel=1)
-        if story.repairs:
-            campaign.strike_repairs(story, random, limit=1, parallel=1)
     assert campaign.tally.problems == []
     assert campaign.tally.kills >= len(points)  # the second of two points is often not met any more
     print(campaign.tally)
