@@ -171,6 +171,7 @@ def test_a_journal_that_may_not_be_read_hides_nothing_else(local: Policy, monkey
 @pytest.mark.usefixtures("answering")
 def test_databases_that_patterns_take_in_later_get_metrics(local: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     there = ["s1"]
+    monkeypatch.setattr(metrics, "_PATIENCE", 30.0)  # no reading hangs, but the machine may be busy
     monkeypatch.setattr(Metastore, "databases", lambda _: list(there))
     monkeypatch.setattr(Metastore, "database", lambda *_: None)
     page = Scraped(local.model_copy(update={"databases": {"s*": "*"}, "new_databases": True}))
@@ -203,6 +204,7 @@ def test_what_the_source_is_is_asked_again_once_a_reading_failed(
         readers.append((reader, reader._source.acid))
         return (WELL,)
 
+    monkeypatch.setattr(metrics, "_PATIENCE", 30.0)  # no reading hangs, but the machine may be busy
     monkeypatch.setattr(Metastore, "call", lambda *_, **__: there)
     monkeypatch.setattr(LagReader, "read", read)
     page = Scraped(local)
