@@ -179,7 +179,7 @@ def condition_of(state: ReplicaState, lag: Lag, target: float, *, known: bool = 
         known: whether the target answers.
     """
     stopped: _Cases = [
-        (not known, "unknown"),
+        (not known or bool(lag.hidden), "unknown"),
         (bool(state.failed_over), "failed over"),
         (state.undone is not None, "undone"),
         (bool(state.paused), "paused"),

@@ -72,7 +72,15 @@ def test_the_gravest_condition_is_told(state: ReplicaState, lag: Lag, expected: 
         ReplicaState(failed_over="opened"),
     ],
 )
-@pytest.mark.parametrize("lag", [WELL, replace(WELL, seconds_behind=901.0), replace(WELL, gap="events are missing")])
+@pytest.mark.parametrize(
+    "lag",
+    [
+        WELL,
+        replace(WELL, seconds_behind=901.0),
+        replace(WELL, gap="events are missing"),
+        replace(WELL, seconds_behind=None, gap="the account may not read it", hidden="source"),
+    ],
+)
 def test_a_lag_alone_tells_the_same_condition(state: ReplicaState, lag: Lag) -> None:
     """As Dagster's page of a policy has it, for which nothing is asked."""
     held = tuple(sorted(state.held.items()))
