@@ -161,7 +161,7 @@ def written(path: Path, rows: Iterable[ReportRow]) -> IO[bytes]:
     return path.open("rb")
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 def test_a_report_of_many_row_groups_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them has its place in the footer: reports of some ten million rows could not be read."""
     monkeypatch.setattr(report_rows, "_BATCH", 1)
