@@ -59,7 +59,8 @@ class Servers(dg.ConfigurableResource["Servers"]):
             event=lambda _: None,
             partition_count=lambda _, table: 2_001 if table == "large" else 2_000,
         )
-        return replace(made, source=replace(made.source, metastore=made_up), target=replace(made.target, metastore=made_up))
+        there = {"metastore": made_up, "storage": made.store.storage}  # those of the policy have no address
+        return replace(made, source=replace(made.source, **there), target=replace(made.target, **there))
 
 
 @pytest.fixture
