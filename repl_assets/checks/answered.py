@@ -49,7 +49,7 @@ def answers_of_partitions(instance: dg.DagsterInstance, check: dg.AssetCheckKey,
     if not isinstance(storage, SqlEventLogStorage):
         history = storage.get_asset_check_execution_history
         found = {
-            one: history(check, limit=1, status={*ANSWERED}, partition_filter=PartitionKeyFilter(key=one)) for one in partitions
+            one: history(check, limit=1, status=ANSWERED, partition_filter=PartitionKeyFilter(key=one)) for one in partitions
         }
         return {partition: records[0].status for partition, records in found.items() if records}
     mine = sql.and_(_CHECKS.asset_key == check.asset_key.to_string(), _CHECKS.check_name == check.name)
@@ -66,7 +66,7 @@ def _last_answers(
     storage = instance.event_log_storage
     if not isinstance(storage, SqlEventLogStorage):
         history = storage.get_asset_check_execution_history
-        return {check: one for check in checks for one in history(check, limit=1, status={*ANSWERED})}
+        return {check: one for check in checks for one in history(check, limit=1, status=ANSWERED)}
     keys = {(check.asset_key.to_string(), check.name): check for check in checks}
     found: dict[dg.AssetCheckKey, AssetCheckExecutionRecord] = {}
     for some in _chunks([*keys]):

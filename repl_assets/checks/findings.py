@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,18 +154,20 @@ def how_to_repair(key: EvaluationKey) -> str:
 
 def last_failure(instance: dg.DagsterInstance, key: EvaluationKey) -> dg.AssetCheckEvaluation | None:
     """The last evaluation of a check if it failed."""
-    record = last_execution(instance, key, {*ANSWERED})
+    record = last_execution(instance, key, ANSWERED)
     found = record.evaluation if record else None
     return None if found is None or found.passed else found
 
 
-def last_execution(instance: dg.DagsterInstance, key: EvaluationKey, status: set[Status]) -> AssetCheckExecutionRecord | None:
+def last_execution(
+    instance: dg.DagsterInstance, key: EvaluationKey, status: AbstractSet[Status]
+) -> AssetCheckExecutionRecord | None:
     """The last execution of a check with one of these statuses."""
     return next(iter(last_executions(instance, key, status, 1)), None)
 
 
 def last_executions(
-    instance: dg.DagsterInstance, key: EvaluationKey, status: set[Status], number: int
+    instance: dg.DagsterInstance, key: EvaluationKey, status: AbstractSet[Status], number: int
 ) -> Sequence[AssetCheckExecutionRecord]:
     """The last executions of a check with one of these statuses, the newest first."""
     partition = PartitionKeyFilter(key=key.partition) if key.partition else None

@@ -17,8 +17,8 @@ from hive_replication.verify.witness import Remembered, Round, witness
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, SAME_OBJECTS, Names
 from repl_assets.catalog.specs import Specs
+from repl_assets.checks.answered import ANSWERED
 from repl_assets.checks.findings import EvaluationKey, Finding, how_to_repair, last_execution
-from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import Engine, connected_engine
 from repl_assets.typed import log_evaluation, single_op_job
@@ -51,7 +51,7 @@ def same_objects_check(specs: Specs, database: CatalogDatabase) -> dg.AssetCheck
 def look(instance: dg.DagsterInstance, engine: Engine, names: Names, database: str) -> Finding:
     """One round of the witness over a database; what keeps it from deciding is told, and left to the next one. Others go on."""
     key = EvaluationKey.of_database(names, database, SAME_OBJECTS)
-    last = last_execution(instance, key, {Status.SUCCEEDED, Status.FAILED})
+    last = last_execution(instance, key, ANSWERED)
     known: Mapping[str, Any] = last.evaluation.metadata if last and last.evaluation else {}
     try:
         source, target = engine.connection.source, engine.connection.target

@@ -97,7 +97,7 @@ def undecided(instance: dg.DagsterInstance, found: Answers, known: Collection[st
 
 
 def _stays_undecided(instance: dg.DagsterInstance, key: EvaluationKey) -> bool:
-    evaluations = [one.evaluation for one in last_executions(instance, key, {*ANSWERED}, _UNDECIDED)]
+    evaluations = [one.evaluation for one in last_executions(instance, key, ANSWERED, _UNDECIDED)]
     return len(evaluations) == _UNDECIDED and all(one is not None and is_undecided(one) for one in evaluations)
 
 

@@ -105,10 +105,9 @@ def _is_of(run: dg.DagsterRun, names: Names, keys: Collection[dg.AssetKey]) -> b
 
 
 def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names, known: Collection[str]) -> Iterator[Outcome]:
-    """A run by its purposes; nothing if it is not of this policy."""
+    """A run of the policy by its purposes."""
     keys = names.own(run.asset_selection or (), known)
-    told = not (_was_refused(instance, run, names) or _planned_only(run, names))
-    if not run.asset_selection and run.tags.get(POLICY_TAG) == names.policy and told:
+    if not (run.asset_selection or _was_refused(instance, run, names) or _planned_only(run, names)):
         reason = "" if run.is_success else _why(instance, run.run_id)
         yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason, configured(run) or (NO_TABLE,))
     of_tables = [key for key in keys if len(key.path) > 2 or key == names.tables(database_of(key))]
