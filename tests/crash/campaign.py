@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections import Counter
@@ -268,7 +269,7 @@ class Replica:
         )
         lost = [*dict.fromkeys((*broken, *lost))]
         where = f"{self.name} {what} struck at {' and '.join(map(str, points)) or 'no point'}"
-        doubled = self._doubled(most)
+        doubled = self._doubled(most, evid, 1 + len(points))
         self.wrong |= bool(lost or doubled or half)
         self.campaign.tally.add(where, kills=strikes, lost=lost, doubled=doubled, half=half)
         return outcome.counts or {}
@@ -300,11 +301,25 @@ class Replica:
             found.append(f"it stands at {state.applied}, {state.at}, {state.held} instead of {evid}")
         return found
 
-    def _doubled(self, most: int) -> list[str]:
-        """Files that came to a place more often than that for the same event; each is reported once."""
+    def _doubled(self, most: int, end: int | None, anew: int) -> list[str]:
+        """Files that came to a place more often than that for the same event; each is reported once.
+
+        Args:
+            most: how often they may.
+            end: last event of a window; None where it is none.
+            anew: how often those of a transactional table may that the window makes anew from a later dump: that is a repair,
+                of which the next one may copy again what a killed one has copied (docs/acid.md).
+        """
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)))
-        return [f"{line} was copied {times} times" for line, times in Counter(lines).items() if times > most]
+        counts = Counter(lines).items()
+        return [f"{line} was copied {times} times" for line, times in counts if times > (anew if _is_later(line, end) else most)]
+
+
+def _is_later(line: str, end: int | None) -> bool:
+    """Whether a copied file is one of a transactional table from a dump that is later than a window."""
+    _, file, evid = json.loads(line)
+    return end is not None and evid > end and any(f"/{kind}_" in file for kind in ("base", "delta", "delete_delta"))
 
 
 def _together(parallel: int, do: Callable[[T], R], things: Sequence[T]) -> list[R]:

@@ -129,6 +129,17 @@ def test_a_traceback_is_told_though_the_next_attempt_is_done(tmp_path: Path, mon
         assert replica.wrong == bool(told)
 
 
+def test_only_what_a_window_makes_anew_may_be_copied_again(tmp_path: Path) -> None:
+    replica = _Undisturbed(Campaign(cast("Connection", None), tmp_path), cast("Story", None), "r")
+    later, own, plain = '["r.t", "h/t/delta_1_1/0", 9]', '["r.t", "h/t/delta_1_1/0", 7]', '["r.u", "h/u/0", 9]'
+    replica.log.write_text(f"{later}\n{own}\n{plain}\n" * 2)
+    assert replica._doubled(1, 8, 2) == [f"{line} was copied 2 times" for line in (own, plain)]
+    replica.log.write_text(f"{later}\n" * 3)
+    assert replica._doubled(1, 8, 2) == [f"{later} was copied 3 times"]
+    replica.log.write_text(f"{later}\n" * 2)
+    assert replica._doubled(1, None, 2) == [f"{later} was copied 2 times"]
+
+
 def test_a_process_that_ends_in_a_traceback_is_broken(tmp_path: Path) -> None:
     outcome = run(Job("dump", cast("Policy", None), "a", "a"), None, tmp_path / "copies")
     assert (outcome.broken, outcome.problem) == (True, "ended with exit code 1")
